@@ -1,7 +1,7 @@
 # Memory of tensors: 64-byte aligned blocks from a bounded cache, or memory that another object owns.
 cdef class Storage:
     cdef char *ptr
-    cdef size_t nbytes
+    cdef size_t length           # bytes
     cdef size_t capacity        # bytes of the cached block; 0 when `owner` holds the memory
     cdef object owner           # keeps foreign memory alive: array, mmap, another Storage, capsule
     cdef unsigned long version  # in-place writes so far, shared by all views

@@ -66,6 +66,7 @@ cdef class Tensor:
     cdef object meta                # rarely used: hooks, retain_grad, names
     cdef dict __dict__
     cdef object __weakref__
+    cdef object only_element(self, str what)
 
 # New tensors. `sizes` may be any C array of `rank` values; nothing here records gradients.
 cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev)    # uninitialised, contiguous

@@ -1,0 +1,158 @@
+"""Slots through which the core reaches operations of higher layers, and the kernels of a device.
+
+The core defines what a Tensor is but no operation; `a + b` goes through `binary_slots()[SLOT_ADD]`,
+which the autograd layer fills when it is imported. Kernels are found by device and name, and
+their module is imported on first use.
+"""
+from importlib import import_module
+from fasttensor._core.tensor cimport Tensor, describe
+
+cdef extern from *:
+    """
+    static __thread int ft_grad_on = 1;
+    static __thread int ft_inference_on = 0;
+    """
+    int ft_grad_on
+    int ft_inference_on
+
+cdef binary_slot _binary[64]
+cdef unary_slot _unary[16]
+cdef copy_slot _copy[3]
+cdef dict _hooks = {}
+
+
+cdef binary_slot *binary_slots() noexcept:
+    return _binary
+
+
+cdef unary_slot *unary_slots() noexcept:
+    return _unary
+
+
+cdef void set_copy(int dev, copy_slot f) noexcept:
+    _copy[dev] = f
+
+
+cdef bint copy_into(Tensor dst, Tensor src) except False:
+    """dst[...] = src, on whichever device is not the CPU."""
+    cdef int dev = dst.dev if dst.dev != 0 else src.dev
+    if _copy[dev] == NULL:
+        raise RuntimeError(f"copy: no kernels for {describe(dst)} on device {backend_name(dev)!r} are loaded")
+    return _copy[dev](dst, src)
+
+
+cdef bint grad_enabled() noexcept nogil:
+    return ft_grad_on
+
+
+cdef void set_grad_enabled_flag(bint on) noexcept nogil:
+    global ft_grad_on
+    ft_grad_on = on
+
+
+cdef bint inference_enabled() noexcept nogil:
+    return ft_inference_on
+
+
+cdef void set_inference_flag(bint on) noexcept nogil:
+    global ft_inference_on
+    ft_inference_on = on
+
+
+cdef object hook(str name):
+    found = _hooks.get(name)
+    if found is None:
+        raise RuntimeError(f"fasttensor is not fully imported: nothing provides {name!r} yet")
+    return found
+
+
+def set_hook(str name, function):
+    """Provide what a Tensor protocol needs from a higher layer, e.g. "repr"."""
+    _hooks[name] = function
+
+
+def install(cls, dict methods):
+    """Add Python-level methods to an extension class.
+
+    Special methods that fill type slots must be defined in the class itself.
+    """
+    install_into_type(cls, methods)
+
+
+cdef extern from *:
+    """
+    static int ft_install(PyTypeObject *type, PyObject *methods) {
+        if (PyDict_Update(type->tp_dict, methods) < 0) return -1;
+        PyType_Modified(type);
+        return 0;
+    }
+    """
+    int ft_install(type cls, dict methods) except -1
+
+
+cdef install_into_type(type cls, dict methods):
+    ft_install(cls, methods)
+
+
+cdef str backend_name(int dev):
+    return ("cpu", "cuda", "meta")[dev]
+
+
+class Backend:
+    """The kernels of one device; `backend(x).softmax` imports the module that has it on first use."""
+
+    def __init__(self, name):
+        self._name = name
+        self._index = None
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._index is None:
+            self._index = import_module("fasttensor." + self._name).KERNELS
+        if name not in self._index:
+            raise NotImplementedError(f"{name}: no kernel for device {self._name!r}; move the tensor with .cpu()")
+        function = getattr(import_module(f"fasttensor.{self._name}.{self._index[name]}"), name)
+        setattr(self, name, function)
+        return function
+
+
+cdef list _backends = [Backend("cpu"), Backend("cuda"), Backend("meta")]
+cdef object _cpu = _backends[0]
+
+
+def backend(x):
+    """The kernels of a tensor's device."""
+    if isinstance(x, Tensor):
+        return _backends[(<Tensor>x).dev]
+    return _cpu
+
+
+def is_grad_enabled():
+    """Whether operations are recorded in this thread.
+
+    >>> import fasttensor
+    >>> fasttensor.is_grad_enabled()
+    True
+    """
+    return bool(ft_grad_on)
+
+
+def _set_grad_enabled(bint on):
+    """Switch recording in this thread; returns what it was."""
+    global ft_grad_on
+    cdef bint before = ft_grad_on
+    ft_grad_on = on
+    return before
+
+
+def is_inference_mode_enabled():
+    """Whether inference mode is on in this thread."""
+    return bool(ft_inference_on)
+
+
+def _set_inference_mode(bint on):
+    global ft_inference_on
+    cdef bint before = ft_inference_on
+    ft_inference_on = on
+    return before

@@ -1,0 +1,123 @@
+"""Threads: one `parallel_for` over chunks whose bounds depend on the size alone.
+
+OpenMP is the runtime. Chunks are claimed through an atomic counter, so that the caller does
+what a worker that has not woken yet would have done; results never depend on who did what.
+A forked child has no OpenMP workers, and libgomp would wait for them for ever: it runs serially.
+"""
+import os
+
+cdef extern from *:
+    """
+    #include <stdatomic.h>
+    #include <pthread.h>
+    #ifdef _OPENMP
+    #include <omp.h>
+    #else
+    static inline int omp_get_thread_num(void) { return 0; }
+    static inline int omp_in_parallel(void) { return 0; }
+    #endif
+
+    typedef void (*ft_range_fn)(void *, Py_ssize_t, Py_ssize_t);
+    static int ft_threads = 1;
+    static int ft_forked = 0;
+    static __thread int ft_inside = 0;
+    static __thread int ft_index = 0;
+    static void ft_after_fork(void) { ft_forked = 1; }
+    static void ft_watch_forks(void) { pthread_atfork(NULL, NULL, ft_after_fork); }
+
+    static void ft_parallel_for(Py_ssize_t n, Py_ssize_t grain, ft_range_fn body, void *context) {
+        if (n <= 0) return;
+        if (grain < 1) grain = 1;
+        Py_ssize_t chunks = (n + grain - 1) / grain;
+        int threads = ft_threads < chunks ? ft_threads : (int)chunks;
+        if (threads <= 1 || ft_forked || ft_inside || omp_in_parallel()) {
+            /* the same chunks, so that reductions by chunk give the same bits */
+            for (Py_ssize_t c = 0; c < chunks; c++) {
+                Py_ssize_t end = (c + 1) * grain;
+                body(context, c * grain, end < n ? end : n);
+            }
+            return;
+        }
+        _Atomic Py_ssize_t next = 0;
+        #pragma omp parallel num_threads(threads)
+        {
+            ft_inside = 1;
+            ft_index = omp_get_thread_num();
+            for (;;) {
+                Py_ssize_t c = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+                if (c >= chunks) break;
+                Py_ssize_t end = (c + 1) * grain;
+                body(context, c * grain, end < n ? end : n);
+            }
+            ft_inside = 0;
+            ft_index = 0;
+        }
+    }
+    """
+    void ft_parallel_for(Py_ssize_t n, Py_ssize_t grain, range_fn body, void *context) noexcept nogil
+    void ft_watch_forks() noexcept nogil
+    int ft_threads
+    int ft_forked
+    int ft_index
+
+
+cdef void parallel_for(Py_ssize_t n, Py_ssize_t grain, range_fn body, void *context) noexcept nogil:
+    ft_parallel_for(n, grain, body, context)
+
+
+cdef int thread_count() noexcept nogil:
+    return 1 if ft_forked else ft_threads
+
+
+cdef int thread_index() noexcept nogil:
+    return ft_index
+
+
+def cgroup_quota():
+    """CPUs that the container's quota allows, or None."""
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        if quota != "max":
+            return max(1, int(quota) // int(period))
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def default_threads():
+    """The least of the CPUs this process may use, the container's quota and OMP_NUM_THREADS."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:
+        count = os.cpu_count() or 1
+    quota = cgroup_quota()
+    if quota:
+        count = min(count, quota)
+    try:
+        count = min(count, max(1, int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])))
+    except ValueError:
+        pass
+    return count
+
+
+def set_num_threads(int n):
+    """Use at most `n` threads for one operation. Raises RuntimeError when `n` is not positive."""
+    global ft_threads
+    if n < 1:
+        raise RuntimeError(f"set_num_threads: expected a positive number, got {n}")
+    ft_threads = min(n, 1024)
+
+
+def get_num_threads():
+    """The number of threads that one operation may use.
+
+    >>> import fasttensor
+    >>> fasttensor.get_num_threads() >= 1
+    True
+    """
+    return thread_count()
+
+
+ft_watch_forks()
+ft_threads = default_threads()

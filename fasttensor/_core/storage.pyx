@@ -1,0 +1,226 @@
+"""Memory of tensors.
+
+Blocks are 64-byte aligned and come from a cache of freed blocks sorted by size class, four
+classes an octave, since a fresh block of more than a few pages costs a page fault for each
+page on first touch (2 to 3 times the cost of an addition on ten million floats). The cache is
+bounded; beyond the bound blocks go back to the system at once.
+"""
+cimport cython
+from libc.stdlib cimport free
+from libc.string cimport memset
+import sys
+
+cdef extern from "<stdlib.h>" nogil:
+    int posix_memalign(void **ptr, size_t alignment, size_t size)
+
+cdef extern from "<unistd.h>" nogil:
+    long sysconf(int name)
+    enum:
+        _SC_PHYS_PAGES
+        _SC_PAGESIZE
+
+cdef enum:
+    ALIGNMENT = 64
+    SMALL_CLASSES = 16          # multiples of 64 bytes up to 1 KiB
+    CLASSES = 16 + 4 * 46
+    KEEP = 64                   # blocks a class keeps
+
+cdef struct Bin:
+    int n
+    void *block[64]
+
+cdef Bin bins[200]
+cdef size_t used_bytes = 0, peak_bytes = 0, cached_bytes = 0
+cdef long live = 0
+# An eighth of the machine's memory, at most 4 GiB.
+cdef size_t cache_limit = min(<size_t>4 << 30, <size_t>sysconf(_SC_PHYS_PAGES) * <size_t>sysconf(_SC_PAGESIZE) // 8)
+
+
+cdef inline int size_class(size_t nbytes, size_t *rounded) noexcept nogil:
+    """Index of the smallest class that holds `nbytes`, and its size."""
+    cdef size_t step, k
+    cdef int octave
+    if nbytes <= 1024:
+        k = (nbytes + 63) >> 6
+        if k == 0:
+            k = 1
+        rounded[0] = k << 6
+        return <int>k - 1
+    octave = 63 - __builtin_clzll(nbytes - 1)       # 2^octave < nbytes <= 2^(octave+1)
+    step = (<size_t>1) << (octave - 2)
+    k = (nbytes - ((<size_t>1) << octave) + step - 1) // step     # 1..4
+    rounded[0] = ((<size_t>1) << octave) + k * step
+    return SMALL_CLASSES + (octave - 10) * 4 + <int>k - 1
+
+cdef extern from *:
+    int __builtin_clzll(unsigned long long x) noexcept nogil
+
+
+@cython.freelist(128)
+cdef class Storage:
+    """Untyped memory shared by a tensor and its views (PyTorch's ``UntypedStorage``)."""
+
+    def __cinit__(self):
+        global live
+        live += 1
+
+    def __dealloc__(self):
+        global live, used_bytes, cached_bytes
+        cdef size_t rounded
+        cdef int k
+        live -= 1
+        if self.capacity:
+            used_bytes -= self.capacity
+            k = size_class(self.capacity, &rounded)
+            if bins[k].n < KEEP and cached_bytes + rounded <= cache_limit:
+                bins[k].block[bins[k].n] = self.ptr
+                bins[k].n += 1
+                cached_bytes += rounded
+            else:
+                free(self.ptr)
+
+    def nbytes(self):
+        """Size in bytes."""
+        return self.length
+
+    def size(self):
+        """Size in bytes."""
+        return self.length
+
+    def __len__(self):
+        return self.length
+
+    def data_ptr(self):
+        """Address of the first byte."""
+        return <size_t>self.ptr
+
+    @property
+    def _cdata(self):
+        return <size_t>self.ptr
+
+    @property
+    def device_type(self):
+        return ("cpu", "cuda", "meta")[self.dev]
+
+    def is_shared(self):
+        """Whether another process can map this memory."""
+        return bool(getattr(self, "shared", False))
+
+    def tobytes(self):
+        """A copy of the bytes."""
+        return <bytes>self.ptr[:self.length] if self.length else b""
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.dev != 0:
+            raise BufferError("this storage is not in the CPU's memory: copy the tensor with .cpu() first")
+        buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.length
+        buffer.itemsize, buffer.readonly, buffer.ndim = 1, self.read_only, 1
+        buffer.format, buffer.shape, buffer.strides = NULL, NULL, NULL
+        buffer.suboffsets, buffer.internal = NULL, NULL
+        if flags & 0x0008:          # PyBUF_ND
+            buffer.shape = <Py_ssize_t *>&self.length
+
+    def __repr__(self):
+        return f"<UntypedStorage of {self.length} bytes on {self.device_type}>"
+
+
+cdef Storage new_storage(size_t nbytes):
+    """Uninitialised memory from the cache or from the system."""
+    global used_bytes, peak_bytes, cached_bytes
+    cdef size_t rounded
+    cdef int k = size_class(nbytes, &rounded)
+    cdef void *ptr = NULL
+    cdef Storage store
+    if bins[k].n:
+        bins[k].n -= 1
+        ptr = bins[k].block[bins[k].n]
+        cached_bytes -= rounded
+    else:
+        if nbytes > (<size_t>1 << 55) or posix_memalign(&ptr, ALIGNMENT, rounded):
+            empty_cache()           # the cached blocks may be what is missing
+            if nbytes > (<size_t>1 << 55) or posix_memalign(&ptr, ALIGNMENT, rounded):
+                raise RuntimeError(f"not enough memory: could not allocate {nbytes} bytes "
+                                   f"({used_bytes} bytes are in use)")
+    store = Storage.__new__(Storage)
+    store.ptr, store.length, store.capacity = <char *>ptr, nbytes, rounded
+    used_bytes += rounded
+    if used_bytes > peak_bytes:
+        peak_bytes = used_bytes
+    return store
+
+
+cdef Storage foreign_storage(void *ptr, size_t nbytes, object owner):
+    """Memory that `owner` keeps alive."""
+    cdef Storage store = Storage.__new__(Storage)
+    store.ptr, store.length, store.owner = <char *>ptr, nbytes, owner
+    return store
+
+
+cdef void bump(Storage store):
+    """Count an in-place write; a saved tensor's next writer is remembered for the error message."""
+    store.version += 1
+    if store.watched:
+        store.writer = caller_line()
+        store.watched = False
+
+
+cdef object caller_line():
+    """"file:line" of the innermost frame outside this package."""
+    frame = sys._getframe()
+    while frame is not None and "fasttensor" in frame.f_globals.get("__name__", "").split(".")[:1]:
+        frame = frame.f_back
+    return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def empty_cache():
+    """Give the cached blocks back to the system."""
+    global cached_bytes
+    cdef int k
+    for k in range(CLASSES):
+        while bins[k].n:
+            bins[k].n -= 1
+            free(bins[k].block[bins[k].n])
+    cached_bytes = 0
+
+
+def set_cache_limit(size_t nbytes):
+    """Bound the bytes kept for reuse; 0 turns the cache off."""
+    global cache_limit
+    cache_limit = nbytes
+    if cached_bytes > cache_limit:
+        empty_cache()
+
+
+def memory_stats():
+    """Bytes of tensor memory: ``current``, ``peak``, ``cached``, and the number of ``live`` storages."""
+    return {"current": used_bytes, "peak": peak_bytes, "cached": cached_bytes, "live": live}
+
+
+def reset_peak_memory_stats():
+    """Start counting the peak from what is in use now."""
+    global peak_bytes
+    peak_bytes = used_bytes
+
+
+def live_storages():
+    """How many storages exist now: a leak shows as a number that grows."""
+    return live
+
+
+def make_storage(size_t nbytes, bint zero=True):
+    """A new storage of `nbytes` bytes."""
+    cdef Storage store = new_storage(nbytes)
+    if zero:
+        memset(store.ptr, 0, nbytes)
+    return store
+
+
+def storage_over(object buffer):
+    """A storage over the memory of an object with the buffer protocol, which it keeps alive."""
+    cdef const unsigned char[::1] view = memoryview(buffer).cast("B") if len(buffer) else b""
+    cdef Storage store
+    if view.shape[0] == 0:
+        return new_storage(0)
+    store = foreign_storage(<void *>&view[0], view.shape[0], buffer)
+    store.read_only = memoryview(buffer).readonly
+    return store

@@ -1,0 +1,532 @@
+# cython: c_api_binop_methods=True
+"""The strided tensor: geometry, storage and the protocols of Python, without any operation.
+
+Operators go through the slots of `dispatch`; named methods are installed by the layers above.
+"""
+cimport cython
+from libc.stdlib cimport malloc, free
+from libc.string cimport memcpy
+from fasttensor._core.dtype cimport *
+from fasttensor._core.storage cimport Storage, new_storage, foreign_storage, bump
+from fasttensor._core.element cimport read_element
+from fasttensor._core.device cimport device_of
+from fasttensor._core.dispatch cimport *
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints with ``numel()``."""
+    __slots__ = ()
+
+    def numel(self):
+        """The product of the sizes."""
+        n = 1
+        for size in self:
+            n *= size
+        return n
+
+    def __repr__(self):
+        return "torch.Size([" + ", ".join(map(repr, self)) + "])"
+
+    def __getitem__(self, index):
+        got = tuple.__getitem__(self, index)
+        return Size(got) if isinstance(index, slice) else got
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other):
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, other):
+        return Size(tuple.__mul__(self, other))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+@cython.final
+@cython.freelist(256)
+@cython.trashcan(True)
+cdef class Node:
+    """One recorded operation of the graph."""
+
+    def name(self):
+        """PyTorch's name of the operation's gradient, e.g. ``AddBackward0``."""
+        return self.label
+
+    def __getattr__(self, name):
+        # What is rarely asked for lives in the autograd layer: next_functions, hooks, saved values.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return hook("node_attribute")(self, name)
+
+    def __repr__(self):
+        return f"<{self.label} object at {<size_t><void *>self:#x}>"
+
+
+@cython.freelist(256)
+@cython.trashcan(True)
+cdef class Tensor:
+    """A strided array of one dtype on one device.
+
+    >>> import fasttensor
+    >>> fasttensor.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+    torch.Size([2, 2])
+    """
+
+    def __cinit__(self):
+        self.sizes = self.inline_dims
+        self.steps = self.inline_dims + INLINE_DIMS
+        self.rank, self.contig, self.code = 1, True, FLOAT32
+        self.steps[0] = 1
+
+    def __init__(self, *args, **kwargs):
+        hook("construct")(self, args, kwargs)
+
+    def __dealloc__(self):
+        if self.sizes != self.inline_dims:
+            free(self.sizes)
+
+    # --- what it is ---
+    @property
+    def shape(self):
+        """The sizes of the dimensions, a ``Size``."""
+        cdef int d
+        return Size([self.sizes[d] for d in range(self.rank)])
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return dtype_of(self.code)
+
+    @property
+    def device(self):
+        """Where the memory is."""
+        return device_of(self.dev)
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.rank
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return ITEMSIZE[self.code]
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self.count * ITEMSIZE[self.code]
+
+    @property
+    def layout(self):
+        return hook("strided")
+
+    @property
+    def is_cuda(self):
+        return self.dev == CUDA
+
+    @property
+    def is_cpu(self):
+        return self.dev == CPU
+
+    @property
+    def is_meta(self):
+        return self.dev == META
+
+    @property
+    def _version(self):
+        """How many in-place writes the storage has seen."""
+        return 0 if self.store is None else self.store.version
+
+    @property
+    def _base(self):
+        return self.base
+
+    # --- gradients ---
+    @property
+    def requires_grad(self):
+        """Whether operations on it are recorded."""
+        return self.needs_grad
+
+    @requires_grad.setter
+    def requires_grad(self, bint on):
+        if on and not (is_float_code(self.code) or is_complex_code(self.code)):
+            raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {describe(self)}")
+        if self.node is not None:
+            if not on:
+                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed"
+                                   " variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+            return
+        if on and self.inference and not inference_enabled():
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self.needs_grad = on
+
+    @property
+    def is_leaf(self):
+        """Whether no recorded operation made it."""
+        return self.node is None
+
+    @property
+    def grad_fn(self):
+        """The recorded operation that made it, or None."""
+        if self.base is not None and self.needs_grad:
+            return hook("view_node")(self)
+        return self.node
+
+    @property
+    def output_nr(self):
+        return self.nr
+
+    @property
+    def grad(self):
+        """The accumulated gradient of a leaf, or None."""
+        return self.grad_
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if not same_shape(self, <Tensor>value):
+                raise RuntimeError(f"assigned grad has data of a different size: {describe(value)} for {describe(self)}")
+            if (<Tensor>value).code != self.code:
+                raise RuntimeError(f"assigned grad has data of a different type: {describe(value)} for {describe(self)}")
+            if (<Tensor>value).dev != self.dev:
+                raise RuntimeError(f"assigned grad has data located on a different device than {describe(self)}")
+        self.grad_ = value
+
+    @grad.deleter
+    def grad(self):
+        self.grad_ = None
+
+    @property
+    def data(self):
+        """The same memory without history; writes to it are not counted for autograd."""
+        cdef Tensor t = alias(self)
+        if self.store is not None:
+            t.store = foreign_storage(self.store.ptr, self.store.length, self.store)
+            t.store.dev = self.store.dev
+        return t
+
+    @data.setter
+    def data(self, Tensor value not None):
+        if self.node is None and self.needs_grad and not (is_float_code(value.code) or is_complex_code(value.code)):
+            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, got {describe(value)}")
+        set_geometry(self, value.rank, value.sizes, value.steps)
+        self.store, self.ptr, self.offset = value.store, value.ptr, value.offset
+        self.code, self.dev = value.code, value.dev
+
+    # --- Python protocols ---
+    def __len__(self):
+        if self.rank == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.sizes[0]
+
+    def __iter__(self):
+        if self.rank == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(hook("unbind")(self))
+
+    def __hash__(self):
+        return <size_t><void *>self >> 4
+
+    def __repr__(self):
+        return hook("repr")(self)
+
+    def __contains__(self, value):
+        return hook("contains")(self, value)
+
+    def __getitem__(self, index):
+        return binary_slots()[SLOT_GETITEM](self, index)
+
+    def __setitem__(self, index, value):
+        hook("setitem")(self, index, value)
+
+    cdef object only_element(self, str what):
+        if self.count != 1:
+            raise RuntimeError(f"{what}: a Tensor with {self.count} elements ({describe(self)}) cannot be converted to Scalar")
+        if self.dev != CPU:
+            return hook("item")(self)
+        return read_element(self.ptr, self.code)
+
+    def item(self):
+        """The only element as a Python number. Raises RuntimeError for any other count of elements."""
+        return self.only_element("item")
+
+    def __bool__(self):
+        if self.count != 1:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
+                               f"Boolean value of Tensor with more than one value is ambiguous ({describe(self)}): use .any() or .all()")
+        return bool(self.only_element("bool"))
+
+    def __int__(self):
+        return int(self.only_element("int"))
+
+    def __float__(self):
+        return float(self.only_element("float"))
+
+    def __complex__(self):
+        return complex(self.only_element("complex"))
+
+    def __index__(self):
+        if self.count != 1 or self.code > INT64:
+            raise TypeError(f"only integer tensors of a single element can be converted to an index, got {describe(self)}")
+        return int(self.only_element("index"))
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.dev != CPU:
+            raise BufferError("this tensor is not in the CPU's memory: copy it with .cpu() first")
+        if self.code == BFLOAT16:
+            raise BufferError("the buffer protocol has no bfloat16: convert with .float() first")
+        if not self.contig and not (flags & 0x0010):
+            raise BufferError("this tensor is not contiguous: use .contiguous()")
+        cdef int d
+        cdef Py_ssize_t *dims = <Py_ssize_t *>malloc(2 * (self.rank + 1) * sizeof(Py_ssize_t))
+        if dims == NULL:
+            raise MemoryError()
+        for d in range(self.rank):
+            dims[d] = self.sizes[d]
+            dims[self.rank + d] = self.steps[d] * ITEMSIZE[self.code]
+        buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.count * ITEMSIZE[self.code]
+        buffer.itemsize, buffer.ndim, buffer.readonly = ITEMSIZE[self.code], self.rank, self.store is not None and self.store.read_only
+        buffer.format = FORMATS[self.code] if flags & 0x0004 else NULL
+        buffer.shape, buffer.strides, buffer.suboffsets, buffer.internal = dims, dims + self.rank, NULL, dims
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        free(buffer.internal)
+
+    # --- operators ---
+    def __add__(self, other):
+        return binary_slots()[SLOT_ADD](self, other)
+    def __sub__(self, other):
+        return binary_slots()[SLOT_SUB](self, other)
+    def __mul__(self, other):
+        return binary_slots()[SLOT_MUL](self, other)
+    def __truediv__(self, other):
+        return binary_slots()[SLOT_TRUEDIV](self, other)
+    def __floordiv__(self, other):
+        return binary_slots()[SLOT_FLOORDIV](self, other)
+    def __mod__(self, other):
+        return binary_slots()[SLOT_MOD](self, other)
+    def __pow__(self, other, modulus):
+        return NotImplemented if modulus is not None else binary_slots()[SLOT_POW](self, other)
+    def __matmul__(self, other):
+        return binary_slots()[SLOT_MATMUL](self, other)
+    def __and__(self, other):
+        return binary_slots()[SLOT_AND](self, other)
+    def __or__(self, other):
+        return binary_slots()[SLOT_OR](self, other)
+    def __xor__(self, other):
+        return binary_slots()[SLOT_XOR](self, other)
+    def __lshift__(self, other):
+        return binary_slots()[SLOT_LSHIFT](self, other)
+    def __rshift__(self, other):
+        return binary_slots()[SLOT_RSHIFT](self, other)
+    def __lt__(self, other):
+        return binary_slots()[SLOT_LT](self, other)
+    def __le__(self, other):
+        return binary_slots()[SLOT_LE](self, other)
+    def __eq__(self, other):
+        return binary_slots()[SLOT_EQ](self, other)
+    def __ne__(self, other):
+        return binary_slots()[SLOT_NE](self, other)
+    def __gt__(self, other):
+        return binary_slots()[SLOT_GT](self, other)
+    def __ge__(self, other):
+        return binary_slots()[SLOT_GE](self, other)
+    def __iadd__(self, other):
+        return binary_slots()[SLOT_IADD](self, other)
+    def __isub__(self, other):
+        return binary_slots()[SLOT_ISUB](self, other)
+    def __imul__(self, other):
+        return binary_slots()[SLOT_IMUL](self, other)
+    def __itruediv__(self, other):
+        return binary_slots()[SLOT_ITRUEDIV](self, other)
+    def __ifloordiv__(self, other):
+        return binary_slots()[SLOT_IFLOORDIV](self, other)
+    def __imod__(self, other):
+        return binary_slots()[SLOT_IMOD](self, other)
+    def __ipow__(self, other):
+        return binary_slots()[SLOT_IPOW](self, other)
+    def __iand__(self, other):
+        return binary_slots()[SLOT_IAND](self, other)
+    def __ior__(self, other):
+        return binary_slots()[SLOT_IOR](self, other)
+    def __ixor__(self, other):
+        return binary_slots()[SLOT_IXOR](self, other)
+    def __ilshift__(self, other):
+        return binary_slots()[SLOT_ILSHIFT](self, other)
+    def __irshift__(self, other):
+        return binary_slots()[SLOT_IRSHIFT](self, other)
+    def __neg__(self):
+        return unary_slots()[SLOT_NEG](self)
+    def __pos__(self):
+        return unary_slots()[SLOT_POS](self)
+    def __abs__(self):
+        return unary_slots()[SLOT_ABS](self)
+    def __invert__(self):
+        return unary_slots()[SLOT_INVERT](self)
+
+
+cdef char *FORMATS[12]
+FORMATS[:] = [b"?", b"B", b"b", b"h", b"i", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
+
+
+# --- making tensors ---
+cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps) except False:
+    """Shape and strides; `steps` NULL means contiguous."""
+    cdef int d
+    cdef Py_ssize_t run = 1, n
+    cdef Py_ssize_t *room
+    if rank > MAX_DIMS:
+        raise RuntimeError(f"a tensor can have at most {MAX_DIMS} dimensions, got {rank}")
+    if rank > INLINE_DIMS and (t.sizes == t.inline_dims or t.rank < rank):
+        room = <Py_ssize_t *>malloc(2 * rank * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError()
+        if t.sizes != t.inline_dims:
+            free(t.sizes)
+        t.sizes, t.steps = room, room + rank
+    t.rank, t.contig = rank, True
+    if steps == NULL:
+        for d in range(rank - 1, -1, -1):
+            n = sizes[d]
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {[sizes[i] for i in range(rank)]}")
+            t.sizes[d], t.steps[d] = n, run
+            if n > 1:
+                if run > (<Py_ssize_t>1 << 60) // n:
+                    raise RuntimeError(f"Storage size calculation overflowed with sizes={[sizes[i] for i in range(rank)]}")
+                run *= n
+        t.count = run
+        for d in range(rank):
+            if sizes[d] == 0:
+                t.count = 0
+        return True
+    t.count = 1
+    for d in range(rank - 1, -1, -1):
+        n = sizes[d]
+        t.sizes[d], t.steps[d] = n, steps[d]
+        if n != 1 and steps[d] != run:
+            t.contig = False
+        run *= n
+        t.count *= n
+    if t.count == 0:
+        t.contig = True
+    return True
+
+
+cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
+    cdef Tensor t = Tensor.__new__(Tensor)
+    set_geometry(t, rank, sizes, NULL)
+    t.code, t.dev, t.inference = code, dev, inference_enabled()
+    if dev == CPU:
+        t.store = new_storage(t.count * ITEMSIZE[code])
+        t.ptr = t.store.ptr
+    else:
+        hook("allocate")(t)
+    return t
+
+
+cdef Tensor new_like(Tensor x, int code):
+    return new_tensor(x.rank, x.sizes, code, x.dev)
+
+
+cdef Tensor new_view(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
+    """A view of x's storage; `offset` in elements from the storage's start."""
+    cdef Tensor t = Tensor.__new__(Tensor)
+    set_geometry(t, rank, sizes, steps)
+    t.store, t.code, t.dev, t.offset, t.inference = x.store, x.code, x.dev, offset, x.inference
+    t.ptr = x.ptr + (offset - x.offset) * ITEMSIZE[x.code]
+    return t
+
+
+cdef Tensor alias(Tensor x):
+    return new_view(x, x.rank, x.sizes, x.steps, x.offset)
+
+
+cdef Tensor from_storage(Storage store, int code, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
+    cdef Tensor t = Tensor.__new__(Tensor)
+    set_geometry(t, rank, sizes, steps)
+    t.store, t.code, t.dev, t.offset = store, code, store.dev, offset
+    t.ptr = store.ptr + offset * ITEMSIZE[code]
+    return t
+
+
+cdef Tensor contiguous(Tensor x):
+    if x.contig:
+        return x
+    cdef Tensor t = new_like(x, x.code)
+    copy_into(t, x)
+    return t
+
+
+cdef Tensor cast(Tensor x, int code):
+    if x.code == code:
+        return x
+    cdef Tensor t = new_like(x, code)
+    copy_into(t, x)
+    return t
+
+
+cdef bint same_shape(Tensor a, Tensor b) noexcept:
+    cdef int d
+    if a.rank != b.rank:
+        return False
+    for d in range(a.rank):
+        if a.sizes[d] != b.sizes[d]:
+            return False
+    return True
+
+
+cdef bint is_dense(Tensor x) noexcept:
+    """Whether the elements fill one block of memory in some order of the dimensions."""
+    cdef Py_ssize_t run = 1
+    cdef int d, found, rank = x.rank
+    cdef unsigned long long done = 0
+    if x.contig:
+        return True
+    while True:
+        found = -1
+        for d in range(rank):
+            if x.sizes[d] != 1 and not (done >> d) & 1 and x.steps[d] == run:
+                found = d
+                break
+        if found < 0:
+            return run == x.count
+        done |= 1ULL << found
+        run *= x.sizes[found]
+
+
+cdef int wrap_dim(Tensor x, Py_ssize_t dim, str name) except -1:
+    """A dimension number as 0 <= d < rank; a 0-d tensor accepts 0 and -1."""
+    cdef int rank = x.rank if x.rank else 1
+    if not -rank <= dim < rank:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim}) for {describe(x)}")
+    return <int>(dim + rank if dim < 0 else dim)
+
+
+cdef void wrote(Tensor x):
+    if x.store is not None:
+        bump(x.store)
+
+
+cdef str describe(object x):
+    """ "float32[2, 3]" for a tensor, "int 3" for a number: how errors name arguments."""
+    cdef Tensor t
+    if isinstance(x, Tensor):
+        t = x
+        return f"{dtype_of(t.code).name}[{', '.join([str(t.sizes[d]) for d in range(t.rank)])}]"
+    text = repr(x)
+    return f"{type(x).__name__} {text if len(text) < 40 else text[:37] + '...'}"
+
+
+def description(x):
+    """How error messages name an argument, e.g. ``float32[2, 3]``."""
+    return describe(x)
