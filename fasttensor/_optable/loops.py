@@ -1,0 +1,108 @@
+"""What the loop templates need of each row: names, operand types and C text, by dtype."""
+
+from dataclasses import dataclass
+
+from . import expr
+from .dtypes import BY_NAME, BY_SUFFIX, DTYPES
+from .table import OPS
+
+PROMOTE_CODE = {"same": 0, "float": 1, "bool": 2, "real": 3}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One pointer of a loop: its name in the expression, its dtype, and whether it is read conjugated."""
+
+    name: str
+    dtype: object
+    conj: bool = False
+
+    @property
+    def load(self):
+        text = f"{self.name}_[i]"
+        return f"conj_{self.dtype.suffix}({text})" if self.conj else text
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A body over contiguous operands: result first, then the operands in the order of the loop's pointers."""
+
+    op: object
+    name: str
+    suffix: str
+    result: object
+    operands: tuple
+    params: tuple
+    text: str
+
+
+def code_name(op):
+    return "FT_" + op.name.upper()
+
+
+def _real_of(dtype):
+    return BY_SUFFIX[dtype.real]
+
+
+def _used_params(op, text):
+    return tuple((i, n) for i, n in enumerate(op.params) if n in expr.names(text))
+
+
+def forward(op, dtype):
+    """The forward loop of a row in a dtype, or None where the row excludes it."""
+    if dtype.name not in op.dtypes:
+        return None
+    text = op.value(dtype.kind)
+    operands = tuple(Operand(n, BY_NAME["bool"] if n in op.mask else dtype) for n in op.inputs)
+    return Loop(op, f"{op.name}_{dtype.suffix}", dtype.suffix, BY_NAME[op.result(dtype.name)], operands,
+                _used_params(op, text), expr.to_c(text, dtype.compute))
+
+
+def backward(op, i, dtype):
+    """The fused backward loop of input `i`: gradient in, saved values in the order of their bits."""
+    real, special = op.gradients[i], op.complex_gradients[i]
+    if dtype.name not in op.dtypes or dtype.kind not in ("float", "complex"):
+        return None
+    is_complex = dtype.kind == "complex"
+    text = (special or real) if is_complex else real
+    if text is None or op.promote == "bool":
+        return None
+    conj = is_complex and special is None
+    bits = op.saves[i]
+    result = BY_NAME[op.result(dtype.name)]
+    operands = [Operand("g", _real_of(dtype) if op.promote == "real" else dtype)]
+    for k, n in enumerate(op.inputs):
+        if bits >> k & 1:
+            masked = n in op.mask
+            operands.append(Operand(n, BY_NAME["bool"] if masked else dtype, conj and not masked))
+    if bits & 8:
+        operands.append(Operand("y", result, conj and result.kind == "complex"))
+    name = f"{op.name}_{'dx' if op.nin == 1 else 'd' + op.inputs[i]}_{dtype.suffix}"
+    return Loop(op, name, dtype.suffix, dtype, tuple(operands), _used_params(op, text),
+                expr.to_c(text, dtype.compute))
+
+
+def loops_of(dtype):
+    """Every loop of a dtype, in the order of the table."""
+    out = []
+    for op in OPS:
+        out += [loop for loop in [forward(op, dtype)] + [backward(op, i, dtype) for i in range(op.nin)] if loop]
+    return out
+
+
+def table_rows():
+    """The entries of FT_OPS, as C text by field."""
+    rows = []
+    for op in OPS:
+        def name(loop):
+            return f"loop_{loop.name}" if loop else "NULL"
+        rows.append({
+            "op": op,
+            "head": ", ".join(str(v) for v in (op.nin, len(op.params), PROMOTE_CODE[op.promote], int(op.zero_check))),
+            "saves": ", ".join(map(str, op.saves)),
+            "loop": ", ".join(name(forward(op, d)) for d in DTYPES),
+            "out": ", ".join(str(BY_NAME[op.result(d.name)].code) for d in DTYPES),
+            "dx": [", ".join(name(backward(op, i, d)) if i < op.nin else "NULL" for d in DTYPES) for i in range(3)],
+            "mask": sum(1 << k for k, n in enumerate(op.inputs) if n in op.mask),
+        })
+    return rows

@@ -1,0 +1,132 @@
+"""`Op`: one row of the operation table.
+
+A unary operation reads `x`, a binary one `a` and `b`, a ternary one `a`, `b` and `c`; the result is `y`,
+the gradient that comes in is `g`, and parameters go by their names. Every string is an expression of
+the subset that `expr` parses.
+
+>>> Op("tanh", "tanh(x)", dx="g * (1 - y * y)", doc="Hyperbolic tangent.").saves
+(8, 255, 255)
+"""
+
+from dataclasses import dataclass, field
+
+from . import expr as _expr
+from .dtypes import BY_NAME, FLOAT
+
+PROMOTE = ("same", "float", "bool", "real")
+NOT_DIFFERENTIABLE = 255
+_BITS = {"x": 1, "a": 1, "b": 2, "c": 4, "y": 8}
+
+
+@dataclass(frozen=True)
+class Op:
+    """One elementwise operation.
+
+    name: PyTorch's name; one that starts with `_` gets a loop and a function but no public name.
+    expr: the value. int_expr, bool_expr, complex_expr: the value for those dtypes, where it differs.
+    dx, da, db, dc: gradients by input; complex_dx ...: the same for complex dtypes, taken as they stand,
+        where the rule is not the conjugate of the real one.
+    dtypes: the dtypes that it computes in.
+    promote: "same" (the promoted dtype), "float" (integers become the default float dtype first),
+        "bool" (computes in the promoted dtype, gives bool), "real" (complex gives its real dtype).
+    params: names and defaults, in order (None: no default).
+    mask: the operands, as "a" or "b", that are bool whatever the computing dtype.
+    zero_check: the driver refuses a zero second operand of an integer dtype.
+    namespace: "torch", "special", "nn.functional", or several of them.
+    method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist.
+    domain: where tests draw operands from; source: where the gradient's formula comes from.
+    """
+
+    name: str
+    expr: str
+    dx: str | None = None
+    da: str | None = None
+    db: str | None = None
+    dc: str | None = None
+    int_expr: str | None = None
+    bool_expr: str | None = None
+    complex_expr: str | None = None
+    complex_dx: str | None = None
+    complex_da: str | None = None
+    complex_db: str | None = None
+    complex_dc: str | None = None
+    dtypes: tuple = FLOAT
+    promote: str = "same"
+    params: dict = field(default_factory=dict)
+    doc: str = ""
+    domain: tuple = (-3.0, 3.0)
+    domain_b: tuple | None = None
+    domain_c: tuple | None = None
+    aliases: tuple = ()
+    namespace: str | tuple = "torch"
+    method: bool = True
+    inplace: bool = True
+    out: bool = True
+    zero_check: bool = False
+    mask: str = ""
+    args: tuple | None = None
+    keyword_params: bool = False
+    source: str = "calculus"
+    nin: int = 0
+
+    def __post_init__(self):
+        if self.promote not in PROMOTE:
+            raise ValueError(f"{self.name}: promote={self.promote!r} is none of {PROMOTE}")
+        if not self.nin:
+            object.__setattr__(self, "nin", self._count_inputs())
+
+    def _count_inputs(self):
+        used = _expr.names(self.expr) | (_expr.names(self.int_expr) if self.int_expr else set())
+        return 3 if "c" in used else 2 if "b" in used else 1
+
+    @property
+    def private(self):
+        return self.name.startswith("_")
+
+    @property
+    def namespaces(self):
+        return (self.namespace,) if isinstance(self.namespace, str) else self.namespace
+
+    @property
+    def inputs(self):
+        """The names of the operands inside expressions."""
+        return ("x",) if self.nin == 1 else ("a", "b", "c")[: self.nin]
+
+    @property
+    def arguments(self):
+        """The names of the operands in the public signature."""
+        return self.args or ("input", "other", "third")[: self.nin]
+
+    @property
+    def gradients(self):
+        """The gradient of each input for real dtypes, None where there is none."""
+        return (self.dx,) if self.nin == 1 else (self.da, self.db, self.dc)[: self.nin]
+
+    @property
+    def complex_gradients(self):
+        """The gradient of each input that complex dtypes take as it stands, None for the general rule."""
+        return (self.complex_dx,) if self.nin == 1 else (self.complex_da, self.complex_db, self.complex_dc)[: self.nin]
+
+    @property
+    def saves(self):
+        """Per input the bits of what its gradient reads besides `g`: bits 0 to 2 the inputs, bit 3 the result."""
+        out = []
+        for real, cplx in zip(self.gradients, self.complex_gradients):
+            if real is None and cplx is None:
+                out.append(NOT_DIFFERENTIABLE)
+                continue
+            used = set().union(*(_expr.names(e) for e in (real, cplx) if e))
+            out.append(sum(_BITS[n] for n in used if n in _BITS))
+        return tuple(out) + (NOT_DIFFERENTIABLE,) * (3 - len(out))
+
+    def value(self, kind):
+        """The value's expression for a kind of dtype."""
+        return {"int": self.int_expr, "bool": self.bool_expr, "complex": self.complex_expr}.get(kind) or self.expr
+
+    def result(self, dtype):
+        """The name of the result's dtype by the name of the computing dtype."""
+        if self.promote == "bool":
+            return "bool"
+        if self.promote == "real" and BY_NAME[dtype].kind == "complex":
+            return next(n for n, d in BY_NAME.items() if d.suffix == BY_NAME[dtype].real)
+        return dtype

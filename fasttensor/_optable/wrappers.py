@@ -1,0 +1,134 @@
+"""What the template of the Python functions needs of each row: signatures, docstrings, where they live."""
+
+from dataclasses import dataclass
+
+from .dtypes import DTYPES
+from .loops import code_name
+from .table import OPS
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """The functions of one row."""
+
+    op: object
+    name: str
+    signature: str  # of the free function, without out=
+    method_signature: str
+    call: str
+    inplace: str
+    doc: str
+    inplace_doc: str
+
+    @property
+    def out_signature(self):
+        star = "" if "*" in self.signature else "*, "
+        return f"{self.signature}, {star}out=None" if self.op.out else self.signature
+
+
+def _params(op, defaults=True):
+    parts = [f"{n}" if v is None else f"{n}={v!r}" for n, v in op.params.items()]
+    return (["*"] if op.keyword_params and parts else []) + parts
+
+
+def _wrapper(op):
+    arguments = op.arguments
+    par = "par" if op.params else "NULL"
+    params = _params(op)
+    code = code_name(op)
+    rest = ["None"] * (3 - op.nin)
+    return Wrapper(
+        op, op.name, ", ".join([*arguments, *params]), ", ".join(["self", *arguments[1:], *params]),
+        _body(op, f"call{op.nin}({code}, {', '.join(arguments)}, {par}, {'out' if op.out else 'None'})"),
+        _body(op, f"inplace({code}, {', '.join(['self', *arguments[1:], *rest])}, {par})"),
+        _doc(op, arguments), f"In-place version of :func:`{op.name}`.")
+
+
+def _body(op, call):
+    lines = [f"cdef double[{len(op.params)}] par"] if op.params else []
+    lines += [f"par[{i}] = {name}" for i, name in enumerate(op.params)]
+    return "\n    ".join([*lines, "return " + call])
+
+
+def _dtype_words(op):
+    names = [d.name for d in DTYPES if d.name in op.dtypes]
+    words = ", ".join(names) if len(names) < len(DTYPES) else "every dtype"
+    if op.promote == "float":
+        words += "; bool and integers become the default float dtype"
+    if op.promote == "bool":
+        words += "; the result is bool"
+    if op.promote == "real":
+        words += "; complex gives its real dtype"
+    return words
+
+
+def _doc(op, arguments):
+    lines = [op.doc, ""]
+    lines.append(f"Computes ``{op.expr}`` for each element, with {_letters(op, arguments)}.")
+    shape = "that of `input`" if op.nin == 1 else "that of the operands broadcast together"
+    lines.append(f"Shape: {shape}. dtypes: {_dtype_words(op)}.")
+    gradients = [f"``{g}`` by `{n}`" for g, n in zip(op.gradients, arguments) if g]
+    if gradients:
+        lines.append(f"Gradient, for ``g`` coming in: {', '.join(gradients)} (source: {op.source}).")
+    lines.append("Raises RuntimeError for any other dtype, and for shapes that do not broadcast.")
+    if not op.private:
+        lines += ["", f">>> {example(op)}", "torch.Size([2])"]
+    return "\n    ".join(lines)
+
+
+def _letters(op, arguments):
+    return ", ".join(f"{letter} = `{name}`" for letter, name in zip(op.inputs, arguments))
+
+
+def example(op):
+    """One call that runs for every public row."""
+    kind = "1, 2" if not any(n.startswith("float") for n in op.dtypes) else "0.5, 0.25"
+    operands = ["torch.tensor([True, False])" if n in op.mask else f"torch.tensor([{kind}])" for n in op.inputs]
+    space = "" if op.namespaces[0] == "torch" else op.namespaces[0] + "."
+    params = [f"{n}=1.0" if op.keyword_params else "1.0" for n, v in op.params.items() if v is None]
+    return f"torch.{space}{op.name}({', '.join(operands + params)}).shape"
+
+
+def values():
+    """The values of the template functions.pyx.in."""
+    wrappers = [_wrapper(op) for op in OPS]
+    spaces = {}
+    for op in OPS:
+        for space in op.namespaces:
+            if space != "torch":
+                spaces.setdefault(space, []).append(op)
+    return {"wrappers": wrappers, "spaces": spaces}
+
+
+def stub_text():
+    """The lines of the .pyi stub: functions of the torch namespace, then a class body of methods."""
+    lines = []
+    methods = ["class _ElementwiseMethods:"]
+    for w in (_wrapper(op) for op in OPS):
+        if w.op.private:
+            continue
+        for name in (w.name, *w.op.aliases):
+            if "torch" in w.op.namespaces:
+                lines.append(f"def {name}({_typed(w, w.out_signature)}) -> Tensor: ...")
+            if w.op.method:
+                methods.append(f"    def {name}({_typed(w, w.method_signature)}) -> Tensor: ...")
+            if w.op.method and w.op.inplace:
+                methods.append(f"    def {name}_({_typed(w, w.method_signature)}) -> Tensor: ...")
+    return lines + methods
+
+
+def _typed(w, signature):
+    out = []
+    for part in signature.split(", "):
+        name, eq, default = part.partition("=")
+        if name == "input":
+            out.append("input: Tensor")
+        elif name == "out":
+            out.append("out: Tensor | None = None")
+        elif name in w.op.params:
+            out.append(f"{name}: float" + (f" = {default}" if eq else ""))
+        elif name in ("self", "*"):
+            out.append(name)
+        else:
+            out.append(f"{name}: Tensor | Number")
+    return ", ".join(out)
