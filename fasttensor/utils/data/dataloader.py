@@ -1,0 +1,241 @@
+"""DataLoader: batches from a dataset, in this process or from workers."""
+import math
+import multiprocessing
+import warnings
+from typing import Generic, TypeVar
+
+import fasttensor as torch
+
+from .collate import default_collate, default_convert
+from .dataset import IterableDataset, Subset, TensorDataset, samples_of
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
+
+__all__ = ["DataLoader"]
+
+T_co = TypeVar("T_co", covariant=True)
+FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+
+class _Endless(Sampler):
+    """Stands in for the indices of a dataset that has none."""
+
+    def __iter__(self):
+        while True:
+            yield None
+
+
+class DataLoader(Generic[T_co]):
+    """Iterates over a dataset in batches.
+
+    Args:
+        dataset: with indices (`Dataset`), or to iterate over (`IterableDataset`).
+        batch_size: samples a batch; None gives single samples, not collated.
+        shuffle: a new random order each pass; a seed gives PyTorch's order.
+        sampler, batch_sampler: indices, or lists of indices, instead of `shuffle` and `batch_size`.
+        num_workers: processes that fetch and collate; 0 does it here.
+        collate_fn: list of samples -> batch.
+        pin_memory: accepted; without a GPU it changes nothing.
+        drop_last: drops a last batch that is not full.
+        timeout: seconds to wait for a worker, 0 for ever.
+        worker_init_fn: called in each worker with its number, after seeding.
+        multiprocessing_context: a context or start method ("fork", "spawn", "forkserver").
+        generator: for the random order and the workers' seeds.
+        prefetch_factor: batches that each worker has in hand, 2 by default.
+        persistent_workers: workers outlive a pass.
+        in_order: batches come in the order of their indices, else as they are ready.
+
+    Raises ValueError for options that exclude each other.
+
+    >>> import fasttensor as torch
+    >>> data = torch.utils.data.TensorDataset(torch.arange(5))
+    >>> [batch[0].tolist() for batch in torch.utils.data.DataLoader(data, batch_size=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0,
+                 collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None,
+                 multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers=False,
+                 pin_memory_device="", in_order=True):
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; "
+                             "use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError("prefetch_factor option could only be specified in multiprocessing. let num_workers > 0 "
+                             "to enable multiprocessing, otherwise set prefetch_factor to None.")
+        if prefetch_factor is not None and prefetch_factor < 1:
+            raise ValueError("prefetch_factor option should be positive")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            for name, value, allowed in (("shuffle", shuffle, (False, None)), ("sampler", sampler, (None,)),
+                                         ("batch_sampler", batch_sampler, (None,))):
+                if not any(value is a for a in allowed):
+                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, "
+                                     f"but got {name}={value}")
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                                 "and drop_last")
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None:
+            if iterable:
+                sampler = _Endless()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
+        if batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.generator = generator
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        self.collate_fn = collate_fn
+        self.persistent_workers = persistent_workers
+        self._iterable = iterable
+        self._workers = None
+        self._expected = None       # len(dataset), once somebody asked: iterating checks it
+        self._initialized = True
+
+    def __setattr__(self, name, value):
+        if name in FIXED and self.__dict__.get("_initialized"):
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self):
+        """The context that makes the workers, None for the platform's own."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context):
+        if context is not None:
+            if self.num_workers == 0:
+                raise ValueError("multiprocessing_context can only be used with multi-process loading "
+                                 f"(num_workers > 0), but got num_workers={self.num_workers}")
+            if isinstance(context, str):
+                methods = multiprocessing.get_all_start_methods()
+                if context not in methods:
+                    raise ValueError("multiprocessing_context option should specify a valid start method in "
+                                     f"{methods!r}, but got multiprocessing_context={context!r}")
+                context = multiprocessing.get_context(context)
+        self._context = context
+
+    def indices(self):
+        """The sampler of what one fetch needs: a list of indices, or an index where batches are off."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def __len__(self):
+        if not self._iterable:
+            return len(self.indices())
+        length = self._expected = len(self.dataset)
+        if self.batch_size is None:
+            return length
+        return length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size)
+
+    def __iter__(self):
+        if self.pin_memory and not torch.cuda.is_available():
+            warnings.warn("'pin_memory' argument is set as true but no accelerator is found, "
+                          "then device pinned memory won't be used.", stacklevel=2)
+        if self.num_workers == 0:
+            indices = iter(self.indices())
+            # PyTorch draws the workers' seed even if there are none, before the order: so must we.
+            draw_seed(self.generator)
+            fetch = Fetcher(self.dataset, self._iterable, self.batch_sampler is not None, self.collate_fn,
+                            self.drop_last)
+            return self._count(_fetched(fetch, indices))
+        from .workers import WorkerPool
+        if self._workers is None or not self.persistent_workers:
+            pool = WorkerPool(self)
+            if self.persistent_workers:
+                self._workers = pool
+        else:
+            pool = self._workers
+        return self._count(pool.batches(self, keep=self.persistent_workers))
+
+    def _count(self, batches):
+        for number, batch in enumerate(batches, 1):
+            if self._iterable and self._expected is not None and number > self._expected:
+                warnings.warn(f"Length of IterableDataset {self.dataset} was reported to be {self._expected} (when "
+                              f"accessing len(dataloader)), but {number} samples have been fetched.", stacklevel=2)
+            yield batch
+
+
+def _fetched(fetch, indices):
+    for index in indices:
+        try:
+            batch = fetch(index)
+        except EndOfData:
+            return
+        yield batch
+
+
+class EndOfData(Exception):
+    """An iterable dataset has no more samples."""
+
+
+class Fetcher:
+    """fetch(index or indices) -> batch, from one pass over the dataset."""
+
+    def __init__(self, dataset, iterable, batches, collate_fn, drop_last):
+        self.dataset = dataset
+        self.batches = batches
+        self.collate_fn = collate_fn
+        self.drop_last = drop_last
+        self.samples = iter(dataset) if iterable else None
+
+    def __call__(self, index):
+        if self.samples is not None:
+            return self.collate_fn(self._next(index))
+        if not self.batches:
+            return self.collate_fn(self.dataset[index])
+        if self.collate_fn is default_collate:
+            rows = rows_of(self.dataset, index)
+            if rows is not None:
+                return rows
+        return self.collate_fn(samples_of(self.dataset, index))
+
+    def _next(self, index):
+        if not self.batches:
+            for sample in self.samples:
+                return sample
+            raise EndOfData
+        found = []
+        for _, sample in zip(index, self.samples):
+            found.append(sample)
+        if not found or (self.drop_last and len(found) < len(index)):
+            raise EndOfData
+        return found
+
+
+def rows_of(dataset, indices):
+    """The batch of a TensorDataset, or of Subsets of one, by one indexing a Tensor; None for others.
+
+    It is what stacking the rows would give, at a fraction of the cost.
+    """
+    while type(dataset) is Subset:
+        indices = [dataset.indices[i] for i in indices]
+        dataset = dataset.dataset
+    if type(dataset) is not TensorDataset:
+        return None
+    picked = torch.tensor(indices, dtype=torch.int64)
+    return [tensor[picked.to(tensor.device)] for tensor in dataset.tensors]
