@@ -1,0 +1,312 @@
+"""Blocking of matrix products: cuts C in tasks, packs panels of A and B, calls register tiles.
+
+A task is one block of C of one item of the batch, over all of k, so that threads share nothing. Within
+it k is cut in pieces of `kc`; a piece of A (`mc` rows) stays in the L2 cache while panels of B, packed
+just before their first use, pass by. The sum of one element of C runs over k in one fixed order whatever
+the block it falls in: results do not depend on how C was cut.
+"""
+from fasttensor._core.parallel cimport parallel_for, thread_count
+
+cdef extern from "kernels.h":
+    ctypedef struct ft_tile:
+        const void *a
+        const void *b
+        const void *d
+        void *c
+        Py_ssize_t ars, acs, ldb, crs, ccs, drs, dcs
+        ft_num alpha, beta
+        int relu, plain
+    ctypedef struct ft_kernel:
+        int mr, nr, stored, computed
+        void (*pack)(void *dst, Py_ssize_t width, const void *src, Py_ssize_t ws, Py_ssize_t ks, Py_ssize_t w, Py_ssize_t k) noexcept nogil
+        void (*run)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
+        void (*dot)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
+    const ft_kernel FT_KERNELS[10]
+    void *ft_scratch(size_t bytes) noexcept nogil
+
+cdef extern from "activations.h":
+    void ft_activate_f32(int kind, float *x, Py_ssize_t n) noexcept nogil
+    void ft_activate_f64(int kind, double *x, Py_ssize_t n) noexcept nogil
+
+cdef enum:
+    K_PIECE = 384           # of 4-byte elements
+    M_PIECE = 240
+    N_PIECE = 3072
+    ROW_PASS = 8            # panels of B that one panel of A meets before the next panel of A
+    DOT_ROWS = 16           # up to so many rows or columns the dot kernel beats packing
+    SERIAL = 1 << 19        # multiply-adds below which threads do not pay
+    TASK = 1 << 23          # multiply-adds worth a task of their own
+
+
+cdef struct Plan:
+    Product *g
+    const ft_kernel *kern
+    Py_ssize_t kc, mc, nc
+    Py_ssize_t mb, nb, tasks_m, tasks_n     # cut of C
+    bint dots, direct_b, pack_a
+    int failed
+
+
+cdef inline Py_ssize_t least(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    return a if a < b else b
+
+
+cdef inline Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    return (a + b - 1) // b
+
+
+cdef inline Py_ssize_t round_up(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    return ceil_div(a, b) * b
+
+
+cdef void activate_rows(Plan *p, char *c, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef Product *g = p.g
+    cdef int size = p.kern.computed
+    for i in range(m):
+        if g.ccs == 1:
+            if size == 4:
+                ft_activate_f32(g.activation, <float *>(c + i * g.crs * 4), n)
+            else:
+                ft_activate_f64(g.activation, <double *>(c + i * g.crs * 8), n)
+        else:
+            for j in range(n):
+                if size == 4:
+                    ft_activate_f32(g.activation, <float *>(c + (i * g.crs + j * g.ccs) * 4), 1)
+                else:
+                    ft_activate_f64(g.activation, <double *>(c + (i * g.crs + j * g.ccs) * 8), 1)
+
+
+cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+    """One block of C over the whole of k; the pointers are at the block's first row and column."""
+    cdef Product *g = p.g
+    cdef const ft_kernel *kern = p.kern
+    cdef ft_tile t
+    cdef Py_ssize_t stored = kern.stored, computed = kern.computed, mr = kern.mr, nr = kern.nr
+    cdef Py_ssize_t jc, pc, ic, jg, i, j, nc, kc, mc, ng, mi, nj, qc, qi, qg, q, r, group = ROW_PASS * nr
+    cdef Py_ssize_t pieces
+    cdef char *pa = NULL
+    cdef char *pb = NULL
+    cdef char *cell
+    cdef const char *panel
+    cdef bint first, last, direct
+    t.ccs, t.crs = g.ccs, g.crs
+    t.alpha = g.alpha
+    if p.dots:
+        t.a, t.ars, t.acs, t.b, t.ldb = a, g.ars, 1, b, g.bcs
+        t.c, t.d, t.drs, t.dcs, t.beta = c, d, g.drs, g.dcs, g.beta
+        t.relu = g.activation == ACT_RELU
+        t.plain = g.ccs == 1 and (d == NULL or g.dcs == 1)
+        kern.dot(&t, g.k, m, n)
+        if g.activation > ACT_RELU:
+            activate_rows(p, c, m, n)
+        return 0
+    pieces = (least(p.mc, round_up(m, mr)) * p.kc if p.pack_a else 0)
+    if pieces or not p.direct_b or n % nr:
+        pa = <char *>ft_scratch((pieces + least(p.nc, round_up(n, nr)) * p.kc) * computed + 64)
+        if pa == NULL:
+            return -1
+        pb = pa + round_up(pieces * computed, 64)
+    for qc in range(ceil_div(n, p.nc)):
+        jc = qc * p.nc
+        nc = least(p.nc, n - jc)
+        pc = 0
+        while True:
+            kc = least(p.kc, g.k - pc)
+            first, last = pc == 0, pc + kc >= g.k
+            if first:
+                t.beta, t.drs, t.dcs = g.beta, g.drs, g.dcs
+            else:
+                # later pieces of k add to what the earlier ones left in C
+                set_one(&t.beta, g.code)
+                t.drs, t.dcs = g.crs, g.ccs
+            t.relu = last and g.activation == ACT_RELU
+            t.plain = g.ccs == 1 and ((first and d == NULL) or t.dcs == 1)
+            for qi in range(ceil_div(m, p.mc)):
+                ic = qi * p.mc
+                mc = least(p.mc, m - ic)
+                if p.pack_a:
+                    for q in range(ceil_div(mc, mr)):
+                        i = q * mr
+                        kern.pack(pa + i * kc * computed, mr, a + ((ic + i) * g.ars + pc * g.acs) * stored, g.ars, g.acs, least(mr, mc - i), kc)
+                    t.ars, t.acs = 1, mr
+                else:
+                    t.ars, t.acs = g.ars, g.acs
+                for qg in range(ceil_div(nc, group)):
+                    jg = qg * group
+                    ng = least(group, nc - jg)
+                    if ic == 0:
+                        for q in range(ceil_div(ng, nr)):
+                            j = jg + q * nr
+                            nj = least(nr, nc - j)
+                            if not (p.direct_b and nj == nr):
+                                kern.pack(pb + j * kc * computed, nr, b + (pc * g.brs + (jc + j) * g.bcs) * stored, g.bcs, g.brs, nj, kc)
+                    for q in range(ceil_div(mc, mr)):
+                        i = q * mr
+                        mi = least(mr, mc - i)
+                        if p.pack_a:
+                            t.a = pa + i * kc * computed
+                        else:
+                            t.a = a + ((ic + i) * g.ars + pc * g.acs) * stored
+                        for r in range(ceil_div(ng, nr)):
+                            j = jg + r * nr
+                            nj = least(nr, nc - j)
+                            direct = p.direct_b and nj == nr
+                            if direct:
+                                t.b, t.ldb = b + (pc * g.brs + jc + j) * stored, g.brs
+                            else:
+                                t.b, t.ldb = pb + j * kc * computed, nr
+                            cell = c + ((ic + i) * g.crs + (jc + j) * g.ccs) * computed
+                            t.c = cell
+                            if not first:
+                                t.d = cell
+                            elif d == NULL:
+                                t.d = NULL
+                            else:
+                                t.d = d + ((ic + i) * g.drs + (jc + j) * g.dcs) * computed
+                            kern.run(&t, kc, mi, nj)
+                        if last and g.activation > ACT_RELU:
+                            activate_rows(p, c + ((ic + i) * g.crs + (jc + jg) * g.ccs) * computed, mi, ng)
+            pc += kc
+            if last:
+                break
+    return 0
+
+
+cdef inline void set_one(ft_num *x, int code) noexcept nogil:
+    x.u = 0
+    if code == 9:
+        x.d = 1
+    elif code >= 6:
+        x.f = 1
+    else:
+        x.u = 1
+
+
+cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Plan *p = <Plan *>context
+    cdef Product *g = p.g
+    cdef Py_ssize_t task, item, rest, i, j, place, oa, ob, oc, od
+    cdef const char *d
+    cdef int dim
+    for task in range(begin, end):
+        item, rest = task // (p.tasks_m * p.tasks_n), task % (p.tasks_m * p.tasks_n)
+        oa = ob = oc = od = 0
+        for dim in range(g.batch_rank - 1, -1, -1):
+            place = item % g.batch_sizes[dim]
+            item //= g.batch_sizes[dim]
+            oa += place * g.batch_a[dim]
+            ob += place * g.batch_b[dim]
+            oc += place * g.batch_c[dim]
+            if g.d != NULL:
+                od += place * g.batch_d[dim]
+        i, j = rest // p.tasks_n * p.mb, rest % p.tasks_n * p.nb
+        d = g.d
+        if d != NULL:
+            d += (od + i * g.drs + j * g.dcs) * p.kern.computed
+        if block(p, g.a + (oa + i * g.ars) * p.kern.stored, g.b + (ob + j * g.bcs) * p.kern.stored,
+                 g.c + (oc + i * g.crs + j * g.ccs) * p.kern.computed, d, least(p.mb, g.m - i), least(p.nb, g.n - j)):
+            p.failed = 1
+
+
+cdef void transpose_product(Product *g) noexcept nogil:
+    """C^T = B^T A^T."""
+    g.m, g.n = g.n, g.m
+    g.a, g.b = g.b, g.a
+    g.ars, g.acs, g.brs, g.bcs = g.bcs, g.brs, g.acs, g.ars
+    g.crs, g.ccs = g.ccs, g.crs
+    g.drs, g.dcs = g.dcs, g.drs
+    g.batch_a, g.batch_b = g.batch_b, g.batch_a
+
+
+cdef void plan_blocks(Plan *p) noexcept nogil:
+    cdef Product *g = p.g
+    cdef const ft_kernel *kern = p.kern
+    cdef Py_ssize_t mr = kern.mr, nr = kern.nr, scale = 4 if kern.computed <= 4 else 8
+    cdef Py_ssize_t pieces
+    cdef double work
+    p.dots = kern.dot != NULL and g.acs == 1 and g.brs == 1 and least(g.m, g.n) <= DOT_ROWS and g.k >= 8
+    p.direct_b = g.bcs == 1 and kern.stored == kern.computed and g.m <= mr
+    p.kc = K_PIECE * 4 // scale
+    if p.direct_b and g.n > 1024:
+        p.kc //= 4              # short columns: fewer pages of B are open at a time
+    pieces = ceil_div(g.k, p.kc)
+    p.kc = ceil_div(g.k, pieces) if pieces > 0 else 0
+    p.mc = M_PIECE // mr * mr
+    p.nc = N_PIECE // nr * nr
+    p.pack_a = kern.stored != kern.computed or g.n > 2 * nr
+    # Cut C in tasks by size alone.
+    p.mb, p.nb = g.m, g.n
+    work = <double>g.m * g.n * g.k
+    if g.batch * work > SERIAL and thread_count() > 1:
+        if work >= 2 * TASK or g.batch < 8:
+            while p.mb * <double>p.nb * g.k > TASK // 8 and (p.mb > 2 * mr or p.nb > 2 * nr):
+                if work > 64. * TASK and p.mb <= 256 and p.nb <= 512:
+                    break
+                if p.nb > p.mb and p.nb > 2 * nr:
+                    p.nb = round_up(ceil_div(p.nb, 2), nr)
+                elif p.mb > 2 * mr:
+                    p.mb = round_up(ceil_div(p.mb, 2), mr)
+                else:
+                    p.nb = round_up(ceil_div(p.nb, 2), nr)
+    p.tasks_m, p.tasks_n = ceil_div(g.m, p.mb), ceil_div(g.n, p.nb)
+
+
+cdef int multiply(Product *g) noexcept nogil:
+    cdef Plan p
+    cdef Py_ssize_t count, grain
+    cdef double work
+    if g.batch == 0 or g.m == 0 or g.n == 0:
+        return 0
+    # Rows of C are written with vectors; a product with one column is one with one row, transposed.
+    if g.n == 1 or (g.ccs != 1 and g.crs == 1 and g.m > 1):
+        if g.m > 1:
+            transpose_product(g)
+            if g.m == 1:
+                g.crs = 0
+    p.g, p.kern, p.failed = g, &FT_KERNELS[g.code], 0
+    plan_blocks(&p)
+    count = g.batch * p.tasks_m * p.tasks_n
+    work = <double>p.mb * p.nb * g.k
+    if g.batch * <double>g.m * g.n * g.k <= SERIAL:
+        tasks(&p, 0, count)
+    else:
+        grain = <Py_ssize_t>(SERIAL / 2 / work) if work > 0 else count
+        parallel_for(count, 1 if grain < 1 else grain, tasks, &p)
+    return -1 if p.failed else 0
+
+
+cdef void start_product(Product *g, int code, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    g.code, g.m, g.n, g.k = code, m, n, k
+    g.d = NULL
+    g.drs = g.dcs = 0
+    g.crs, g.ccs = n, 1
+    g.activation, g.batch_rank, g.batch = ACT_NONE, 0, 1
+    g.batch_sizes = g.batch_a = g.batch_b = g.batch_c = g.batch_d = NULL
+    set_one(&g.alpha, code)
+    g.beta = g.alpha
+
+
+cdef void set_scalars(Product *g, double alpha, double beta) noexcept nogil:
+    if g.code == 9:
+        g.alpha.d, g.beta.d = alpha, beta
+    elif g.code >= 6:
+        g.alpha.f, g.beta.f = <float>alpha, <float>beta
+    else:
+        g.alpha.u, g.beta.u = <unsigned long long><long long>alpha, <unsigned long long><long long>beta
+
+
+cdef int sgemm(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const float *a, Py_ssize_t ars, Py_ssize_t acs,
+               const float *b, Py_ssize_t brs, Py_ssize_t bcs, float beta, float *c, Py_ssize_t crs) noexcept nogil:
+    cdef Product g
+    cdef Plan p
+    start_product(&g, 8, m, n, k)
+    g.a, g.b, g.c = <const char *>a, <const char *>b, <char *>c
+    g.ars, g.acs, g.brs, g.bcs, g.crs = ars, acs, brs, bcs, crs
+    if beta != 0:
+        g.d, g.drs, g.dcs, g.beta.f = <const char *>c, crs, 1, beta
+    if m == 0 or n == 0:
+        return 0
+    p.g, p.kern, p.failed = &g, &FT_KERNELS[8], 0
+    plan_blocks(&p)
+    return block(&p, g.a, g.b, g.c, g.d, m, n)

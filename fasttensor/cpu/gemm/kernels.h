@@ -1,0 +1,168 @@
+/* Register-tile kernels of the matrix product, one set an element type.
+
+   ft_kernel const *kern = &FT_KERNELS[7];        // bfloat16 in, float32 out
+   kern->pack(panel, kern->nr, b, bcs, brs, n, k);  // panel[p * nr + j] = b[p * brs + j * bcs]
+   kern->run(&tile, k, m, n);                     // C = alpha * A B + beta * D on m <= mr, n <= nr
+
+   Everything is GCC vector code, so that AVX-512, AVX2, NEON and plain SSE2 come from one source. */
+#ifndef FT_GEMM_KERNELS_H
+#define FT_GEMM_KERNELS_H
+#include <math.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "half.h"
+
+/* The tile fills the registers: mr * nv accumulators + nv columns + a broadcast. */
+#if defined(__AVX512F__)
+#define FT_VBYTES 64
+#define FT_MR 8
+#define FT_NV 3
+#elif defined(__AVX__)
+#define FT_VBYTES 32
+#define FT_MR 6
+#define FT_NV 2
+#elif defined(__aarch64__)
+#define FT_VBYTES 16
+#define FT_MR 8
+#define FT_NV 3
+#else
+#define FT_VBYTES 16
+#define FT_MR 4
+#define FT_NV 2
+#endif
+
+#ifndef FT_NUM
+#define FT_NUM
+typedef union { float f; double d; unsigned long long u; } ft_num;
+#endif
+
+/* Strides are in elements of the computing type (D and C) or of the stored type (A, B). */
+typedef struct {
+  const void *a, *b, *d;       /* d NULL: beta is not read, so that NaN in D does not count */
+  void *c;
+  ptrdiff_t ars, acs, ldb, crs, ccs, drs, dcs;
+  ft_num alpha, beta;
+  int relu;
+  int plain;                   /* C and D have unit column strides */
+} ft_tile;
+
+typedef struct {
+  int mr, nr;
+  int stored, computed;        /* bytes of an element of A and B, and of C and of packed panels */
+  void (*pack)(void *dst, ptrdiff_t width, const void *src, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k);
+  void (*run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
+  /* rows of A times rows of B, both contiguous along k: C[i, j] = sum_p A[i, p] B[j, p]; NULL where absent */
+  void (*dot)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
+} ft_kernel;
+
+#define FT_CAT2(a, b) a##_##b
+#define FT_CAT(a, b) FT_CAT2(a, b)
+#define NAME(x) FT_CAT(x, FT_SUFFIX)
+
+/* Scratch memory of the running thread, kept for its next product: fresh pages cost more than small products. */
+typedef struct { void *raw; size_t size; } ft_scratch_block;
+static pthread_key_t ft_scratch_key;
+static pthread_once_t ft_scratch_once = PTHREAD_ONCE_INIT;
+static _Thread_local ft_scratch_block *ft_scratch_mine;
+
+static void ft_scratch_free(void *p) {
+  free(((ft_scratch_block *)p)->raw);
+  free(p);
+}
+static void ft_scratch_init(void) { pthread_key_create(&ft_scratch_key, ft_scratch_free); }
+
+static inline void *ft_scratch(size_t bytes) {
+  ft_scratch_block *s = ft_scratch_mine;
+  if (__builtin_expect(s && s->size >= bytes, 1)) return s->raw;
+  if (!s) {
+    pthread_once(&ft_scratch_once, ft_scratch_init);
+    s = (ft_scratch_block *)calloc(1, sizeof *s);
+    if (!s) return NULL;
+    pthread_setspecific(ft_scratch_key, s);
+    ft_scratch_mine = s;
+  }
+  free(s->raw);
+  s->size = 0;
+  bytes = (bytes + 65535) & ~(size_t)65535;
+  s->raw = aligned_alloc(64, bytes);
+  if (s->raw) s->size = bytes;
+  return s->raw;
+}
+
+#define FT_REAL 1
+#define FT_T float
+#define FT_SUFFIX f32
+#define FT_SIZE 4
+#include "tile.h"
+#include "dot.h"
+#undef FT_T
+#undef FT_SUFFIX
+#undef FT_SIZE
+#define FT_T double
+#define FT_SUFFIX f64
+#define FT_SIZE 8
+#include "tile.h"
+#include "dot.h"
+#undef FT_T
+#undef FT_SUFFIX
+#undef FT_SIZE
+#undef FT_REAL
+/* Integers wrap: unsigned arithmetic gives the bits of the signed types without undefined behaviour. */
+#define FT_REAL 0
+#define FT_T uint8_t
+#define FT_SUFFIX u8
+#define FT_SIZE 1
+#include "tile.h"
+#undef FT_T
+#undef FT_SUFFIX
+#undef FT_SIZE
+#define FT_T uint16_t
+#define FT_SUFFIX u16
+#define FT_SIZE 2
+#include "tile.h"
+#undef FT_T
+#undef FT_SUFFIX
+#undef FT_SIZE
+#define FT_T uint32_t
+#define FT_SUFFIX u32
+#define FT_SIZE 4
+#include "tile.h"
+#undef FT_T
+#undef FT_SUFFIX
+#undef FT_SIZE
+#define FT_T uint64_t
+#define FT_SUFFIX u64
+#define FT_SIZE 8
+#include "tile.h"
+#undef FT_T
+#undef FT_SUFFIX
+#undef FT_SIZE
+#undef FT_REAL
+
+#define FT_PACK_HALF(name, convert)                                                                 \
+  static void name(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks,         \
+                   ptrdiff_t w, ptrdiff_t k) {                                                      \
+    float *dst = (float *)to;                                                                       \
+    const char *src = (const char *)from;                                                           \
+    for (ptrdiff_t p = 0; p < k; p++, dst += width, src += 2 * ks) {                                \
+      convert(dst, src, 2 * ws, w);                                                                 \
+      for (ptrdiff_t i = w; i < width; i++) dst[i] = 0;                                             \
+    }                                                                                               \
+  }
+FT_PACK_HALF(pack_f16, ft_f16_to_f32)
+FT_PACK_HALF(pack_bf16, ft_bf16_to_f32)
+
+#define FT_NR(size) (FT_NV * FT_VBYTES / (size))
+#define FT_INT(size, s) {FT_MR, FT_NR(size), size, size, pack_##s, run_##s, NULL}
+/* By dtype code. Complex products are made of real ones by the caller. */
+static const ft_kernel FT_KERNELS[10] = {
+  FT_INT(1, u8), FT_INT(1, u8), FT_INT(1, u8), FT_INT(2, u16), FT_INT(4, u32), FT_INT(8, u64),
+  {FT_MR, FT_NR(4), 2, 4, pack_f16, run_f32, NULL},
+  {FT_MR, FT_NR(4), 2, 4, pack_bf16, run_f32, NULL},
+  {FT_MR, FT_NR(4), 4, 4, pack_f32, run_f32, dot_f32},
+  {FT_MR, FT_NR(8), 8, 8, pack_f64, run_f64, dot_f64},
+};
+#endif

@@ -1,0 +1,231 @@
+/* Register tile and panel packing of one element type; included by kernels.h once a type, with
+   FT_T (element), FT_SIZE (its bytes), FT_SUFFIX (in names) and FT_REAL (1 for float and double). */
+typedef FT_T NAME(vec) __attribute__((vector_size(FT_VBYTES)));
+typedef FT_T NAME(uvec) __attribute__((vector_size(FT_VBYTES), aligned(FT_SIZE), may_alias));
+
+#if FT_REAL
+#define FT_RELU(v) ((v) > 0 ? (v) : (v) != (v) ? (v) : 0)
+#else
+#define FT_RELU(v) (v)
+#endif
+
+static inline FT_T NAME(num)(ft_num v) {
+#if !FT_REAL
+  return (FT_T)v.u;
+#elif FT_SIZE == 4
+  return v.f;
+#else
+  return v.d;
+#endif
+}
+
+/* Sums stay in registers through the whole k loop. A is read by broadcast at any strides, so packed and plain
+   rows run at the same speed. With acc != NULL the raw sums go there, FT_NV vectors a row. */
+static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, ptrdiff_t k, FT_T *acc, const int m, const int nv) {
+  enum { L = FT_VBYTES / FT_SIZE };
+  NAME(vec) sum[FT_MR][FT_NV];
+  const FT_T *a0 = (const FT_T *)t->a, *a1 = a0 + (m > 4 ? 4 * t->ars : 0), *b = (const FT_T *)t->b;
+  const ptrdiff_t ars = t->ars, acs = t->acs, ldb = t->ldb;
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < nv; j++) sum[i][j] = (NAME(vec)){0};
+  for (; k > 0; --k) {
+    NAME(vec) col[FT_NV];
+    for (int j = 0; j < nv; j++) col[j] = *(const NAME(uvec) *)(b + j * L);
+#pragma GCC unroll 8
+    for (int i = 0; i < m; i++) {
+      const FT_T x = (i < 4 ? a0 : a1)[(i & 3) * ars];
+      for (int j = 0; j < nv; j++) sum[i][j] += x * col[j];
+    }
+    a0 += acs;
+    a1 += acs;
+    b += ldb;
+  }
+  if (acc) {
+    for (int i = 0; i < m; i++)
+      for (int j = 0; j < nv; j++) *(NAME(uvec) *)(acc + (i * FT_NV + j) * L) = sum[i][j];
+    return;
+  }
+  const FT_T alpha = NAME(num)(t->alpha), beta = NAME(num)(t->beta);
+  FT_T *c = (FT_T *)t->c;
+  const FT_T *d = (const FT_T *)t->d;
+  for (int i = 0; i < m; i++, c += t->crs) {
+    for (int j = 0; j < nv; j++) {
+      NAME(vec) v = alpha * sum[i][j];
+      if (d) v += beta * *(const NAME(uvec) *)(d + j * L);
+#if FT_REAL
+      /* max that lets NaN through, as PyTorch's relu does */
+      if (t->relu) v = (NAME(vec))((__typeof__(v < v))v & ~(v < 0));
+#endif
+      *(NAME(uvec) *)(c + j * L) = v;
+    }
+    if (d) d += t->drs;
+  }
+}
+
+#define FT_TILE_FN(m, nv) \
+  static void NAME(tile_##m##_##nv)(const ft_tile *t, ptrdiff_t k, FT_T *acc) { NAME(tile)(t, k, acc, m, nv); }
+#if FT_NV == 3
+#define FT_TILE_ROW(m) FT_TILE_FN(m, 1) FT_TILE_FN(m, 2) FT_TILE_FN(m, 3)
+#define FT_TILE_NAMES(m) {NAME(tile_##m##_1), NAME(tile_##m##_2), NAME(tile_##m##_3)}
+#else
+#define FT_TILE_ROW(m) FT_TILE_FN(m, 1) FT_TILE_FN(m, 2)
+#define FT_TILE_NAMES(m) {NAME(tile_##m##_1), NAME(tile_##m##_2)}
+#endif
+#if FT_REAL
+FT_TILE_ROW(1) FT_TILE_ROW(2) FT_TILE_ROW(3) FT_TILE_ROW(4)
+#if FT_MR > 4
+FT_TILE_ROW(5) FT_TILE_ROW(6)
+#endif
+#if FT_MR > 6
+FT_TILE_ROW(7) FT_TILE_ROW(8)
+#endif
+static void (*const NAME(tiles)[FT_MR][FT_NV])(const ft_tile *, ptrdiff_t, FT_T *) = {
+  FT_TILE_NAMES(1), FT_TILE_NAMES(2), FT_TILE_NAMES(3), FT_TILE_NAMES(4),
+#if FT_MR > 4
+  FT_TILE_NAMES(5), FT_TILE_NAMES(6),
+#endif
+#if FT_MR > 6
+  FT_TILE_NAMES(7), FT_TILE_NAMES(8),
+#endif
+};
+#define FT_CALL_TILE(t, k, acc, m, nv) NAME(tiles)[(m) - 1][(nv) - 1](t, k, acc)
+#else
+/* Integers are rare: two row counts keep the object file small. */
+static void NAME(tile_all)(const ft_tile *t, ptrdiff_t k, FT_T *acc, ptrdiff_t m) {
+  if (m == FT_MR) { NAME(tile)(t, k, acc, FT_MR, FT_NV); return; }
+  ft_tile row = *t;
+  for (ptrdiff_t i = 0; i < m; i++) {
+    NAME(tile)(&row, k, acc ? acc + i * (FT_NV * FT_VBYTES / FT_SIZE) : NULL, 1, FT_NV);
+    row.a = (const FT_T *)row.a + t->ars;
+    row.c = (FT_T *)row.c + t->crs;
+    if (row.d) row.d = (const FT_T *)row.d + t->drs;
+  }
+}
+#define FT_CALL_TILE(t, k, acc, m, nv) NAME(tile_all)(t, k, acc, m)
+#endif
+
+/* The epilogue of sums in memory: edges of C, and C or D without unit column stride. */
+static void NAME(finish)(const ft_tile *t, const FT_T *acc, ptrdiff_t ld, ptrdiff_t m, ptrdiff_t n) {
+  const FT_T alpha = NAME(num)(t->alpha), beta = NAME(num)(t->beta);
+  for (ptrdiff_t i = 0; i < m; i++, acc += ld) {
+    FT_T *c = (FT_T *)t->c + i * t->crs;
+    if (!t->d && t->ccs == 1) {
+      for (ptrdiff_t j = 0; j < n; j++) { FT_T v = alpha * acc[j]; c[j] = t->relu ? FT_RELU(v) : v; }
+    } else if (t->plain) {
+      const FT_T *d = (const FT_T *)t->d + i * t->drs;
+      for (ptrdiff_t j = 0; j < n; j++) { FT_T v = alpha * acc[j] + beta * d[j]; c[j] = t->relu ? FT_RELU(v) : v; }
+    } else {
+      const FT_T *d = t->d ? (const FT_T *)t->d + i * t->drs : NULL;
+      for (ptrdiff_t j = 0; j < n; j++) {
+        FT_T v = alpha * acc[j];
+        if (d) v += beta * d[j * t->dcs];
+        c[j * t->ccs] = t->relu ? FT_RELU(v) : v;
+      }
+    }
+  }
+}
+
+static void NAME(run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n) {
+  enum { L = FT_VBYTES / FT_SIZE };
+  const ptrdiff_t nv = (n + L - 1) / L;
+  if (t->plain && n == (FT_REAL ? nv : FT_NV) * L) {
+    FT_CALL_TILE(t, k, NULL, m, nv);
+    return;
+  }
+  FT_T acc[FT_MR * FT_NV * L] __attribute__((aligned(FT_VBYTES)));
+  FT_CALL_TILE(t, k, acc, m, nv);
+  NAME(finish)(t, acc, FT_NV * L, m, n);
+}
+
+#if FT_SIZE == 4
+typedef FT_T NAME(block) __attribute__((vector_size(32)));
+typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
+typedef int32_t NAME(mask) __attribute__((vector_size(32)));
+#define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
+/* dst[p * width + i] = src[i * ws + p] for an 8 x 8 block */
+static inline void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *src, ptrdiff_t ws) {
+  NAME(block) r[8], s[8];
+  for (int i = 0; i < 8; i++) r[i] = *(const NAME(ublock) *)(src + i * ws);
+  for (int i = 0; i < 8; i += 2) {
+    s[i] = FT_SHUF(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    s[i + 1] = FT_SHUF(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = FT_SHUF(s[i], s[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    r[i + 1] = FT_SHUF(s[i], s[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    r[i + 2] = FT_SHUF(s[i + 1], s[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+    r[i + 3] = FT_SHUF(s[i + 1], s[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+  for (int i = 0; i < 4; i++) {
+    *(NAME(ublock) *)(dst + i * width) = FT_SHUF(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    *(NAME(ublock) *)(dst + (i + 4) * width) = FT_SHUF(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+#define FT_BLOCK 8
+#elif FT_SIZE == 8
+typedef FT_T NAME(block) __attribute__((vector_size(32)));
+typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
+typedef int64_t NAME(mask) __attribute__((vector_size(32)));
+#define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
+static inline void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *src, ptrdiff_t ws) {
+  NAME(block) r[4], s[4];
+  for (int i = 0; i < 4; i++) r[i] = *(const NAME(ublock) *)(src + i * ws);
+  for (int i = 0; i < 4; i += 2) {
+    s[i] = FT_SHUF(r[i], r[i + 1], 0, 4, 2, 6);
+    s[i + 1] = FT_SHUF(r[i], r[i + 1], 1, 5, 3, 7);
+  }
+  for (int i = 0; i < 2; i++) {
+    *(NAME(ublock) *)(dst + i * width) = FT_SHUF(s[i], s[i + 2], 0, 1, 4, 5);
+    *(NAME(ublock) *)(dst + (i + 2) * width) = FT_SHUF(s[i], s[i + 2], 2, 3, 6, 7);
+  }
+}
+#define FT_BLOCK 4
+#else
+#define FT_BLOCK 0
+#endif
+
+/* dst[p * width + i] = src[i * ws + p * ks], zero for w <= i < width. */
+static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k) {
+  FT_T *dst = (FT_T *)to;
+  const FT_T *src = (const FT_T *)from;
+  if (ws == 1 && w == width && w == FT_NV * FT_VBYTES / FT_SIZE) {
+    for (ptrdiff_t p = 0; p < k; p++, dst += width, src += ks)
+      for (int j = 0; j < FT_NV; j++)
+        *(NAME(uvec) *)(dst + j * (FT_VBYTES / FT_SIZE)) = *(const NAME(uvec) *)(src + j * (FT_VBYTES / FT_SIZE));
+    return;
+  }
+  if (ws == 1) {
+    if (w == FT_MR && width == FT_MR) {
+      for (ptrdiff_t p = 0; p < k; p++, dst += FT_MR, src += ks) memcpy(dst, src, FT_MR * sizeof(FT_T));
+      return;
+    }
+    for (ptrdiff_t p = 0; p < k; p++, dst += width, src += ks) {
+      for (ptrdiff_t i = 0; i < w; i++) dst[i] = src[i];
+      for (ptrdiff_t i = w; i < width; i++) dst[i] = 0;
+    }
+    return;
+  }
+  ptrdiff_t i = 0;
+#if FT_BLOCK
+  if (ks == 1) {
+    const ptrdiff_t kb = k - k % FT_BLOCK;
+    for (; i + FT_BLOCK <= w; i += FT_BLOCK) {
+      const FT_T *row = src + i * ws;
+      for (ptrdiff_t p = 0; p < kb; p += FT_BLOCK) NAME(transpose)(dst + p * width + i, width, row + p, ws);
+      for (ptrdiff_t p = kb; p < k; p++)
+        for (int q = 0; q < FT_BLOCK; q++) dst[p * width + i + q] = row[q * ws + p];
+    }
+  }
+#endif
+  for (; i < w; i++)
+    for (ptrdiff_t p = 0; p < k; p++) dst[p * width + i] = src[i * ws + p * ks];
+  for (; i < width; i++)
+    for (ptrdiff_t p = 0; p < k; p++) dst[p * width + i] = 0;
+}
+#undef FT_BLOCK
+#undef FT_SHUF
+#undef FT_RELU
+#undef FT_CALL_TILE
+#undef FT_TILE_FN
+#undef FT_TILE_ROW
+#undef FT_TILE_NAMES
