@@ -7,19 +7,6 @@ typedef int64_t NAME(lanes) __attribute__((vector_size(FT_VBYTES)));
 #endif
 #define FT_LANES (FT_VBYTES / FT_SIZE)
 
-/* The first n lanes of a row, zero beyond. */
-static inline __attribute__((always_inline)) NAME(vec) NAME(part)(const FT_T *p, ptrdiff_t n) {
-#if defined(__AVX512F__) && FT_SIZE == 4
-  return (NAME(vec))_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#elif defined(__AVX512F__)
-  return (NAME(vec))_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), p);
-#else
-  FT_T v[FT_LANES] = {0};
-  for (ptrdiff_t i = 0; i < n; i++) v[i] = p[i];
-  return *(const NAME(uvec) *)v;
-#endif
-}
-
 /* Lane i of the result: the pair (i, i ^ s) of x where bit s of i is clear, of y where it is set. After all
    bits lane i holds the sum of the i-th vector that went in. */
 #if FT_LANES == 16

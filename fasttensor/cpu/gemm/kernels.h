@@ -51,6 +51,7 @@ typedef struct {
 
 typedef struct {
   int mr, nr;
+  int lanes;                   /* panels of B are a multiple of this wide, nr at most */
   int stored, computed;        /* bytes of an element of A and B, and of C and of packed panels */
   void (*pack)(void *dst, ptrdiff_t width, const void *src, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k);
   void (*run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
@@ -156,13 +157,13 @@ FT_PACK_HALF(pack_f16, ft_f16_to_f32)
 FT_PACK_HALF(pack_bf16, ft_bf16_to_f32)
 
 #define FT_NR(size) (FT_NV * FT_VBYTES / (size))
-#define FT_INT(size, s) {FT_MR, FT_NR(size), size, size, pack_##s, run_##s, NULL}
+#define FT_INT(size, s) {FT_MR, FT_NR(size), FT_NR(size), size, size, pack_##s, run_##s, NULL}
 /* By dtype code. Complex products are made of real ones by the caller. */
 static const ft_kernel FT_KERNELS[10] = {
   FT_INT(1, u8), FT_INT(1, u8), FT_INT(1, u8), FT_INT(2, u16), FT_INT(4, u32), FT_INT(8, u64),
-  {FT_MR, FT_NR(4), 2, 4, pack_f16, run_f32, NULL},
-  {FT_MR, FT_NR(4), 2, 4, pack_bf16, run_f32, NULL},
-  {FT_MR, FT_NR(4), 4, 4, pack_f32, run_f32, dot_f32},
-  {FT_MR, FT_NR(8), 8, 8, pack_f64, run_f64, dot_f64},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, 2, 4, pack_f16, run_f32, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, 2, 4, pack_bf16, run_f32, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, 4, 4, pack_f32, run_f32, dot_f32},
+  {FT_MR, FT_NR(8), FT_VBYTES / 8, 8, 8, pack_f64, run_f64, dot_f64},
 };
 #endif

@@ -9,6 +9,21 @@ typedef FT_T NAME(uvec) __attribute__((vector_size(FT_VBYTES), aligned(FT_SIZE),
 #define FT_RELU(v) (v)
 #endif
 
+#if FT_REAL
+/* The first n lanes of a row, zero beyond. */
+static inline __attribute__((always_inline)) NAME(vec) NAME(part)(const FT_T *p, ptrdiff_t n) {
+#if defined(__AVX512F__) && FT_SIZE == 4
+  return (NAME(vec))_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif defined(__AVX512F__)
+  return (NAME(vec))_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), p);
+#else
+  FT_T v[(FT_VBYTES / FT_SIZE)] = {0};
+  for (ptrdiff_t i = 0; i < n; i++) v[i] = p[i];
+  return *(const NAME(uvec) *)v;
+#endif
+}
+#endif
+
 static inline FT_T NAME(num)(ft_num v) {
 #if !FT_REAL
   return (FT_T)v.u;
@@ -142,10 +157,10 @@ typedef FT_T NAME(block) __attribute__((vector_size(32)));
 typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
 typedef int32_t NAME(mask) __attribute__((vector_size(32)));
 #define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
-/* dst[p * width + i] = src[i * ws + p] for an 8 x 8 block */
-static inline void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *src, ptrdiff_t ws) {
+/* dst[q * width + i] = row[i][p + q] for a square block */
+static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row, ptrdiff_t p) {
   NAME(block) r[8], s[8];
-  for (int i = 0; i < 8; i++) r[i] = *(const NAME(ublock) *)(src + i * ws);
+  for (int i = 0; i < 8; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
   for (int i = 0; i < 8; i += 2) {
     s[i] = FT_SHUF(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     s[i + 1] = FT_SHUF(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
@@ -167,9 +182,9 @@ typedef FT_T NAME(block) __attribute__((vector_size(32)));
 typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
 typedef int64_t NAME(mask) __attribute__((vector_size(32)));
 #define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
-static inline void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *src, ptrdiff_t ws) {
+static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row, ptrdiff_t p) {
   NAME(block) r[4], s[4];
-  for (int i = 0; i < 4; i++) r[i] = *(const NAME(ublock) *)(src + i * ws);
+  for (int i = 0; i < 4; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
   for (int i = 0; i < 4; i += 2) {
     s[i] = FT_SHUF(r[i], r[i + 1], 0, 4, 2, 6);
     s[i + 1] = FT_SHUF(r[i], r[i + 1], 1, 5, 3, 7);
@@ -184,43 +199,48 @@ static inline void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *src, 
 #define FT_BLOCK 0
 #endif
 
-/* dst[p * width + i] = src[i * ws + p * ks], zero for w <= i < width. */
+/* dst[p * width + i] = src[i * ws + p * ks]; what columns w <= i < width hold does not matter, as the results
+   made of them are not stored. */
 static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k) {
+  enum { L = FT_VBYTES / FT_SIZE };
   FT_T *dst = (FT_T *)to;
   const FT_T *src = (const FT_T *)from;
-  if (ws == 1 && w == width && w == FT_NV * FT_VBYTES / FT_SIZE) {
+  if (ws == 1 && w == FT_NV * L && width == w) {
     for (ptrdiff_t p = 0; p < k; p++, dst += width, src += ks)
-      for (int j = 0; j < FT_NV; j++)
-        *(NAME(uvec) *)(dst + j * (FT_VBYTES / FT_SIZE)) = *(const NAME(uvec) *)(src + j * (FT_VBYTES / FT_SIZE));
+      for (int j = 0; j < FT_NV; j++) *(NAME(uvec) *)(dst + j * L) = *(const NAME(uvec) *)(src + j * L);
     return;
   }
-  if (ws == 1) {
-    if (w == FT_MR && width == FT_MR) {
-      for (ptrdiff_t p = 0; p < k; p++, dst += FT_MR, src += ks) memcpy(dst, src, FT_MR * sizeof(FT_T));
-      return;
-    }
+  if (ws == 1 && w == FT_MR && width == w) {
+    for (ptrdiff_t p = 0; p < k; p++, dst += FT_MR, src += ks) memcpy(dst, src, FT_MR * sizeof(FT_T));
+    return;
+  }
+#if FT_REAL
+  if (ws == 1 && width % L == 0) {
     for (ptrdiff_t p = 0; p < k; p++, dst += width, src += ks) {
-      for (ptrdiff_t i = 0; i < w; i++) dst[i] = src[i];
-      for (ptrdiff_t i = w; i < width; i++) dst[i] = 0;
+      ptrdiff_t i = 0;
+      for (; i + L <= w; i += L) *(NAME(uvec) *)(dst + i) = *(const NAME(uvec) *)(src + i);
+      if (i < w) *(NAME(uvec) *)(dst + i) = NAME(part)(src + i, w - i);
     }
     return;
-  }
-  ptrdiff_t i = 0;
-#if FT_BLOCK
-  if (ks == 1) {
-    const ptrdiff_t kb = k - k % FT_BLOCK;
-    for (; i + FT_BLOCK <= w; i += FT_BLOCK) {
-      const FT_T *row = src + i * ws;
-      for (ptrdiff_t p = 0; p < kb; p += FT_BLOCK) NAME(transpose)(dst + p * width + i, width, row + p, ws);
-      for (ptrdiff_t p = kb; p < k; p++)
-        for (int q = 0; q < FT_BLOCK; q++) dst[p * width + i + q] = row[q * ws + p];
-    }
   }
 #endif
-  for (; i < w; i++)
-    for (ptrdiff_t p = 0; p < k; p++) dst[p * width + i] = src[i * ws + p * ks];
-  for (; i < width; i++)
-    for (ptrdiff_t p = 0; p < k; p++) dst[p * width + i] = 0;
+#if FT_BLOCK
+  if (ks == 1 && width % FT_BLOCK == 0) {
+    const ptrdiff_t kb = k - k % FT_BLOCK;
+    for (ptrdiff_t i = 0; i < w; i += FT_BLOCK) {
+      const FT_T *row[FT_BLOCK];
+      for (int q = 0; q < FT_BLOCK; q++) row[q] = src + (i + q < w ? i + q : w - 1) * ws;
+      for (ptrdiff_t p = 0; p < kb; p += FT_BLOCK) NAME(transpose)(dst + p * width + i, width, row, p);
+      for (ptrdiff_t p = kb; p < k; p++)
+        for (int q = 0; q < FT_BLOCK; q++) dst[p * width + i + q] = row[q][p];
+    }
+    return;
+  }
+#endif
+  for (ptrdiff_t p = 0; p < k; p++, dst += width, src += ks) {
+    for (ptrdiff_t i = 0; i < w; i++) dst[i] = src[i * ws];
+    for (ptrdiff_t i = w; i < width; i++) dst[i] = 0;
+  }
 }
 #undef FT_BLOCK
 #undef FT_SHUF
