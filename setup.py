@@ -97,7 +97,7 @@ class Build(build_ext):
     source, a header or the flags changed."""
 
     def run(self):
-        load_codegen().generate(ROOT) if (ROOT/'fasttensor/_optable/codegen.py').exists() else None
+        load_codegen().generate(ROOT)
         from Cython.Build import cythonize
         features = target_features()
         self.distribution.ext_modules[:] = self.extensions = cythonize(

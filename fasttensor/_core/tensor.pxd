@@ -20,7 +20,7 @@ cdef class Node:
     cdef list nrs                   # output numbers of the inputs' nodes; None when all 0
     cdef int n_outputs
     cdef tuple saved                # Tensors (outputs as detached aliases) or None
-    cdef int saved_output           # index in `saved` of the first output alias, -1 if none
+    cdef int saved_output           # bits of the indices in `saved` that are outputs' aliases
     cdef unsigned long saved_version
     cdef double par[4]
     cdef readonly str label         # PyTorch's name, "AddBackward0"

@@ -119,6 +119,17 @@ class Op:
             out.append(sum(_BITS[n] for n in used if n in _BITS))
         return tuple(out) + (NOT_DIFFERENTIABLE,) * (3 - len(out))
 
+    @property
+    def label(self):
+        """PyTorch's name of the gradient's node, such as AddBackward0."""
+        return "".join(part.capitalize() for part in self.name.strip("_").split("_")) + "Backward0"
+
+    @property
+    def identity(self):
+        """Bits of the inputs whose gradient is the incoming one itself."""
+        pairs = zip(self.gradients, self.complex_gradients)
+        return sum(1 << i for i, (real, cplx) in enumerate(pairs) if real == "g" and cplx in (None, "g"))
+
     def value(self, kind):
         """The value's expression for a kind of dtype."""
         return {"int": self.int_expr, "bool": self.bool_expr, "complex": self.complex_expr}.get(kind) or self.expr

@@ -1,0 +1,84 @@
+"""Puts the public namespace together from the layers, and finds heavy parts when they are first used."""
+
+from importlib import import_module
+
+from fasttensor import autograd
+from fasttensor._core import dispatch, dtype, parallel, storage
+from fasttensor._core.device import device, get_default_device, set_default_device
+from fasttensor._core.tensor import Size, Tensor
+from fasttensor.autograd import copying, generated_functions, grad_mode
+from fasttensor.functional import FAMILIES
+
+# Subpackages that are imported when they are first named.
+SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
+               "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
+               "functional", "multiprocessing", "cpu", "array_api")
+# Names that a module provides when they are first used.
+LAZY = {"save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
+        "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random"}
+
+
+class layout:
+    """How elements are kept; only ``strided`` exists here."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return "torch." + self.name
+
+    def __reduce__(self):
+        return self.name
+
+
+strided = layout("strided")
+dispatch.set_hook("strided", strided)
+
+
+def families():
+    """The modules of public functions, in order."""
+    return [import_module("fasttensor.functional." + name) for name in FAMILIES]
+
+
+def fill(namespace):
+    """Set every public name of `fasttensor`, and install Tensor's methods."""
+    names = {
+        "Tensor": Tensor, "Size": Size, "device": device, "dtype": dtype.dtype, "autograd": autograd, "layout": layout, "strided": strided,
+        "get_default_device": get_default_device, "set_default_device": set_default_device, "UntypedStorage": storage.Storage,
+        "memory_stats": storage.memory_stats, "reset_peak_memory_stats": storage.reset_peak_memory_stats,
+        "empty_cache": storage.empty_cache, "set_num_threads": parallel.set_num_threads, "get_num_threads": parallel.get_num_threads,
+        "get_default_dtype": dtype.get_default_dtype, "set_default_dtype": dtype.set_default_dtype,
+        "promote_types": dtype.promote_types, "can_cast": dtype.can_cast,
+        **dtype.DTYPES, **{alias: dtype.DTYPES[name] for alias, name in dtype.ALIASES.items()},
+    }
+    names.update((name, getattr(grad_mode, name)) for name in grad_mode.__all__)
+    names.update((name, getattr(copying, name)) for name in
+                 ("memory_format", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
+    methods = {}
+    in_special = generated_functions.NAMESPACES.get("special", {})
+    in_nn = generated_functions.NAMESPACES.get("nn.functional", {})
+    for name, function in generated_functions.FUNCTIONS.items():
+        if not name.startswith("_") and not ((name in in_special or name in in_nn) and name not in generated_functions.TORCH):
+            names[name] = function
+    methods.update(generated_functions.METHODS)
+    for family in families():
+        names.update((name, getattr(family, name)) for name in family.__all__)
+        methods.update(family.METHODS)
+    from fasttensor.autograd.engine import tensor_backward
+    methods["backward"] = tensor_backward
+    dispatch.install(Tensor, methods)
+    namespace.update(names)
+    namespace["__all__"] = sorted(names)
+
+    def __getattr__(name):
+        if name in SUBPACKAGES:
+            value = import_module("fasttensor." + name)
+        elif name in LAZY:
+            value = getattr(import_module("fasttensor." + LAZY[name]), name)
+        else:
+            raise AttributeError(f"module 'fasttensor' has no attribute {name!r}")
+        namespace[name] = value
+        return value
+
+    namespace["__getattr__"] = __getattr__
+    namespace["__dir__"] = lambda: sorted({*namespace, *SUBPACKAGES, *LAZY})

@@ -1,0 +1,34 @@
+"""Automatic differentiation: the graph, the backward sweep, and what users write on top of them."""
+
+from fasttensor.autograd.engine import backward, grad
+from fasttensor.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "graph",
+           "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "functional"]
+
+# Found on first use: name -> module below fasttensor.autograd.
+_LAZY = {"Function": "function", "once_differentiable": "function", "FunctionCtx": "function",
+         "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck",
+         "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "Variable": "function"}
+_MODULES = ("saved_hooks", "function", "anomaly", "functional", "forward_ad")
+
+
+def __getattr__(name):
+    from importlib import import_module
+    if name in _LAZY:
+        module = import_module("fasttensor.autograd." + _LAZY[name])
+        value = getattr(module, name)
+    elif name == "graph":
+        value = import_module("fasttensor.autograd.saved_hooks")    # the graph module of PyTorch's API
+    elif name in _MODULES:
+        value = import_module("fasttensor.autograd." + name)
+    else:
+        raise AttributeError(f"module 'fasttensor.autograd' has no attribute {name!r}")
+    globals()[name] = value
+    return value

@@ -1,0 +1,552 @@
+"""The backward sweep.
+
+One depth-first pass counts, for each node, how many consumers will send it a gradient; then nodes run,
+latest first, once all of theirs have. Accumulators and counts live in the nodes and leaves
+themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, for `grad()`, to the
+inputs that were asked for.
+"""
+from cpython.ref cimport PyObject, Py_INCREF, Py_DECREF
+from libc.stdlib cimport malloc, realloc, free
+from fasttensor._core.dtype cimport dtype_of, is_complex_code, is_float_code
+from fasttensor._core.tensor cimport *
+from fasttensor._core.storage cimport Storage
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, copy_into
+from fasttensor.autograd.graph cimport edge, requires, shrink_to
+from fasttensor.autograd.graph import anomaly_enabled
+import threading
+
+cdef unsigned long _run = 0
+cdef object _lock = threading.RLock()       # runs share the state in nodes, so one thread at a time
+
+
+cdef struct Heap:                           # nodes that are ready, latest on top
+    Py_ssize_t n, room
+    PyObject **item
+
+
+cdef bint push(Heap *h, Node node) except False:
+    cdef Py_ssize_t i = h.n, up
+    if h.n == h.room:
+        h.room = 2 * h.room + 16
+        h.item = <PyObject **>realloc(h.item, h.room * sizeof(PyObject *))
+    Py_INCREF(node)
+    h.n += 1
+    while i > 0:
+        up = (i - 1) >> 1
+        if (<Node>h.item[up]).seq >= node.seq:
+            break
+        h.item[i] = h.item[up]
+        i = up
+    h.item[i] = <PyObject *>node
+    return True
+
+
+cdef Node pop(Heap *h):
+    cdef PyObject *top = h.item[0]
+    cdef PyObject *last
+    cdef Py_ssize_t i = 0, k
+    cdef Node node = <Node>top
+    Py_DECREF(node)
+    h.n -= 1
+    if h.n:
+        last = h.item[h.n]
+        while True:
+            k = 2 * i + 1
+            if k >= h.n:
+                break
+            if k + 1 < h.n and (<Node>h.item[k + 1]).seq > (<Node>h.item[k]).seq:
+                k += 1
+            if (<Node>h.item[k]).seq <= (<Node>last).seq:
+                break
+            h.item[i] = h.item[k]
+            i = k
+        h.item[i] = last
+    return node
+
+
+cdef class Sweep:
+    """One run of the engine."""
+    cdef unsigned long id
+    cdef list visited           # nodes and leaves of this run
+    cdef list outer             # state of nodes that an outer run is in the middle of
+    cdef bint keep, create, selective, accumulate
+    cdef dict captured          # (id of Node, output) or id of leaf -> position in `results`
+    cdef list results
+    cdef Heap heap
+
+    def __dealloc__(self):
+        while self.heap.n:
+            self.heap.n -= 1
+            Py_DECREF(<object>self.heap.item[self.heap.n])
+        free(self.heap.item)
+
+    cdef bint enter(self, object item) except -1:
+        """Mark as seen in this run; False when it was already."""
+        cdef Node node
+        cdef Tensor leaf
+        if type(item) is Node:
+            node = item
+            if node.visit == self.id:
+                return False
+            if node.visit:
+                self.outer.append((node, node.visit, node.pending, node.needed, node.grad))
+            node.visit, node.pending, node.needed, node.grad = self.id, 0, False, None
+        else:
+            leaf = item
+            if leaf.visit == self.id:
+                return False
+            if leaf.visit:
+                self.outer.append((leaf, leaf.visit, leaf.pending, leaf.needed, leaf.acc))
+            leaf.visit, leaf.pending, leaf.needed, leaf.acc = self.id, 0, False, None
+        self.visited.append(item)
+        return True
+
+    cdef discover(self, list roots):
+        """Count consumers, depth first and without recursion."""
+        cdef list stack = []
+        cdef Node node
+        for item in roots:
+            if self.enter(item) and type(item) is Node:
+                stack.append(item)
+        while stack:
+            node = stack.pop()
+            for e in node.inputs:
+                if e is None:
+                    continue
+                if self.enter(e) and type(e) is Node:
+                    stack.append(e)
+                if type(e) is Node:
+                    (<Node>e).pending += 1
+                else:
+                    (<Tensor>e).pending += 1
+
+    cdef find_needed(self):
+        """With selected inputs: which nodes lead to one of them. Nodes made earlier come first."""
+        cdef Node node
+        cdef Tensor leaf
+        cdef list nodes = []
+        for item in self.visited:
+            if type(item) is Node:
+                nodes.append(item)
+            else:
+                leaf = item
+                leaf.needed = id(leaf) in self.captured
+        nodes.sort(key=node_seq)
+        for item in nodes:
+            node = item
+            for e in node.inputs:
+                if e is not None and ((<Node>e).needed if type(e) is Node else (<Tensor>e).needed):
+                    node.needed = True
+                    break
+            if not node.needed:
+                for k in range(node.n_outputs):
+                    if (id(node), k) in self.captured:
+                        node.needed = True
+                        break
+
+    cdef add(self, object item, int nr, object g):
+        """Add a gradient to what an edge's target has received so far."""
+        cdef Node node
+        cdef Tensor leaf
+        cdef list parts
+        if type(item) is Node:
+            node = item
+            if node.n_outputs == 1:
+                node.grad = g if node.grad is None else node.grad + g
+            else:
+                parts = node.grad
+                if parts is None:
+                    parts = [None] * node.n_outputs
+                    node.grad = parts
+                parts[nr] = g if parts[nr] is None else parts[nr] + g
+        else:
+            leaf = item
+            leaf.acc = g if leaf.acc is None else leaf.acc + g
+
+    cdef finish_leaf(self, Tensor leaf):
+        """A leaf has all of its gradient: run its hooks and keep it."""
+        cdef Tensor g
+        got = leaf.acc
+        leaf.acc = None
+        if got is None:
+            return
+        if leaf.meta is not None:
+            got = run_hooks(leaf.meta.get("hooks"), got, "the hook of a leaf")
+        if self.captured is not None and id(leaf) in self.captured:
+            self.results[self.captured[id(leaf)]] = got
+        if self.accumulate and (not self.selective or leaf.needed):
+            accumulate_grad(leaf, got, self.create)
+            if leaf.meta is not None:
+                for hook in list((leaf.meta.get("post_hooks") or {}).values()):
+                    hook(leaf)
+
+    cdef send(self, Node node, object grads):
+        """Hand a node's input gradients on."""
+        cdef Py_ssize_t i, n = len(node.inputs)
+        cdef object e, g
+        cdef bint many = type(grads) is tuple
+        cdef int nr
+        cdef Node target
+        cdef Tensor leaf
+        if many and len(<tuple>grads) < n:
+            raise RuntimeError(f"{node.label} returned {len(<tuple>grads)} gradients for {n} inputs")
+        for i in range(n):
+            e = (<list>node.inputs)[i]
+            if e is None:
+                continue
+            g = ((<tuple>grads)[i] if many else grads) if grads is not None else None
+            if not many and n > 1 and i > 0:
+                g = None
+            nr = node.nrs[i] if node.nrs is not None else 0
+            if type(e) is Node:
+                target = e
+                if g is not None:
+                    self.add(target, nr, g)
+                target.pending -= 1
+                if target.pending == 0:
+                    push(&self.heap, target)
+            else:
+                leaf = e
+                if g is not None:
+                    self.add(leaf, 0, g)
+                leaf.pending -= 1
+                if leaf.pending == 0:
+                    self.finish_leaf(leaf)
+
+    cdef run_node(self, Node node):
+        cdef object g = node.grad, grads = None
+        cdef int k
+        cdef object key
+        node.grad = None
+        if node.extra is not None and g is not None:
+            g = self.before_node(node, g)
+        if self.captured is not None and g is not None:
+            for k in range(node.n_outputs):
+                key = (id(node), k)
+                if key in self.captured:
+                    part = g if node.n_outputs == 1 else (<list>g)[k]
+                    if part is not None:
+                        self.results[self.captured[key]] = part
+                        if self.accumulate:
+                            pass
+        if self.selective and not node.needed:
+            g = None
+        elif self.selective and not self.leads_on(node):
+            g = None
+        if g is not None:
+            if node.n_outputs > 1:
+                g = tuple(<list>g)
+            grads = node.run(node, g)
+            if anomaly_enabled():
+                check_anomaly(node, grads)
+            if node.extra is not None:
+                grads = after_node(node, grads, g)
+        self.send(node, grads)
+        if not self.keep and g is not None:
+            release(node)
+
+    cdef bint leads_on(self, Node node):
+        """Whether an input of the node is needed, and not only the node's own output."""
+        for e in node.inputs:
+            if e is not None and ((<Node>e).needed if type(e) is Node else (<Tensor>e).needed):
+                return True
+        return False
+
+    cdef object before_node(self, Node node, object g):
+        """Hooks of the tensors that the node made, retained gradients, and the node's own prehooks."""
+        cdef dict extra = node.extra
+        cdef int k
+        for k in range(node.n_outputs):
+            hooks = extra.get(("hooks", k))
+            retain = extra.get(("retain", k))
+            if hooks is None and retain is None:
+                continue
+            part = g if node.n_outputs == 1 else g[k]
+            if part is None:
+                continue
+            part = run_hooks(hooks, part, node.label)
+            if retain is not None:
+                t = retain()
+                if t is not None and t.node is node:
+                    accumulate_retained(t, part)
+            if node.n_outputs == 1:
+                g = part
+            else:
+                g[k] = part
+        for hook in list((extra.get("prehooks") or {}).values()):
+            got = hook(tuple(g) if node.n_outputs > 1 else (g,))
+            if got is not None:
+                g = list(got) if node.n_outputs > 1 else (got[0] if isinstance(got, tuple) else got)
+        return g
+
+    cdef execute(self, list roots, list seeds):
+        cdef Node node
+        cdef Py_ssize_t i
+        self.discover(roots)
+        if self.selective:
+            self.find_needed()
+        for i in range(len(roots)):
+            item = roots[i]
+            self.add(item, seeds[i][1], seeds[i][0])
+        done = set()
+        for item in roots:
+            if id(item) in done:
+                continue
+            done.add(id(item))
+            if type(item) is Node:
+                if (<Node>item).pending == 0:
+                    push(&self.heap, <Node>item)
+            elif (<Tensor>item).pending == 0:
+                self.finish_leaf(<Tensor>item)
+        while self.heap.n:
+            node = pop(&self.heap)
+            self.run_node(node)
+
+    cdef leave(self):
+        """Clear this run's marks, and give an outer run its own back."""
+        cdef Node node
+        cdef Tensor leaf
+        for item in self.visited:
+            if type(item) is Node:
+                node = item
+                node.visit, node.grad = 0, None
+            else:
+                leaf = item
+                leaf.visit, leaf.acc = 0, None
+        for item, visit, pending, needed, grad in self.outer:
+            if type(item) is Node:
+                node = item
+                node.visit, node.pending, node.needed, node.grad = visit, pending, needed, grad
+            else:
+                leaf = item
+                leaf.visit, leaf.pending, leaf.needed, leaf.acc = visit, pending, needed, grad
+
+
+def node_seq(Node node):
+    return node.seq
+
+
+cdef release(Node node):
+    """Free what a node saved, as its backward ran for the last time."""
+    if node.saved is not None:
+        node.saved, node.released = None, True
+    if node.label == "CopySlices":
+        (<Node>node.extra["fn"]).saved, (<Node>node.extra["fn"]).released = None, True
+
+
+cdef object run_hooks(object hooks, object g, str what):
+    if hooks:
+        for hook in list(hooks.values()):
+            got = hook(g)
+            if got is not None:
+                if not isinstance(got, Tensor):
+                    raise TypeError(f"{what}: a gradient hook must return a Tensor or None, not {type(got).__name__}")
+                g = got
+    return g
+
+
+cdef object after_node(Node node, object grads, object g):
+    hooks = (<dict>node.extra).get("posthooks")
+    if hooks:
+        ins = grads if type(grads) is tuple else (grads,)
+        outs = g if type(g) is tuple else (g,)
+        for hook in list(hooks.values()):
+            got = hook(ins, outs)
+            if got is not None:
+                ins = got if isinstance(got, tuple) else (got,)
+        return ins
+    return grads
+
+
+cdef check_anomaly(Node node, object grads):
+    for g in grads if type(grads) is tuple else (grads,):
+        if g is not None and bool(g.isnan().any()):
+            where = (node.extra or {}).get("traceback")
+            raise RuntimeError(f"Function '{node.label}' returned nan values in its backward."
+                               + (f" Traceback of the forward call that caused it:\n{where}" if where else ""))
+
+
+cdef accumulate_retained(Tensor t, object g):
+    t.grad_ = g
+
+
+cdef bint exclusively_ours(Tensor g) noexcept:
+    """Whether nothing but the sweep holds this gradient or its memory, so that a leaf may keep it as it is."""
+    return g.contig and (<PyObject *>g).ob_refcnt <= 3 and g.base is None and (<PyObject *>g.store).ob_refcnt == 1 \
+        and g.store.length <= <size_t>(g.nbytes + 64)
+
+
+cdef accumulate_grad(Tensor leaf, Tensor g, bint create):
+    cdef Tensor old, fresh
+    if leaf.grad_ is None:
+        if create:
+            leaf.grad_ = g if g.node is not None else g.clone()
+        elif exclusively_ours(g):
+            leaf.grad_ = g
+        else:
+            fresh = new_like(g, g.code)
+            copy_into(fresh, g)
+            leaf.grad_ = fresh
+        return
+    old = leaf.grad_
+    if create or grad_enabled():
+        leaf.grad_ = old + g
+    else:
+        old.add_(g)
+
+
+cdef tuple check_seed(Tensor root, object g, str name):
+    if g is None:
+        if root.count != 1:
+            raise RuntimeError(f"{name}: grad can be implicitly created only for scalar outputs, got {describe(root)}: pass the"
+                               " gradient, or reduce with .sum() or .mean() first")
+        if is_complex_code(root.code):
+            raise RuntimeError(f"{name}: grad can be implicitly created only for real scalar outputs but got {dtype_of(root.code)}")
+        from fasttensor.functional.creation import ones_like
+        return ones_like(root.detach()), root.nr
+    if not isinstance(g, Tensor):
+        raise TypeError(f"{name}: gradients can be either Tensors or None, but got {type(g).__name__}")
+    if not same_shape(root, <Tensor>g):
+        raise RuntimeError(f"{name}: Mismatch in shape: grad_output {describe(g)} has another shape than output {describe(root)}")
+    if is_complex_code((<Tensor>g).code) != is_complex_code(root.code):
+        raise RuntimeError(f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype, got"
+                           f" {describe(g)} for {describe(root)}")
+    return g, root.nr
+
+
+cdef object sweep(list outputs, list gradients, bint keep, bint create, object inputs, bint accumulate, str name, bint allow_unused):
+    global _run
+    cdef Sweep s
+    cdef Tensor t
+    cdef list roots = [], seeds = []
+    cdef bint before
+    for t, g in zip(outputs, gradients):
+        e = edge(t)
+        if e is None:
+            raise RuntimeError(f"{name}: element {len(roots)} of tensors ({describe(t)}) does not require grad and does not have a grad_fn")
+        roots.append(e)
+        seeds.append(check_seed(t, g, name))
+    with _lock:
+        _run += 1
+        s = Sweep.__new__(Sweep)
+        s.id, s.visited, s.outer, s.keep, s.create, s.accumulate = _run, [], [], keep, create, accumulate
+        if inputs is not None:
+            s.selective, s.captured, s.results = True, {}, [None] * len(inputs)
+            for i, t in enumerate(inputs):
+                e = edge(t)
+                if e is None:
+                    raise RuntimeError(f"{name}: One of the differentiated Tensors ({describe(t)}) does not require grad")
+                s.captured[id(e) if e is t else (id(e), t.nr)] = i
+        before = grad_enabled()
+        set_grad_enabled_flag(create)
+        try:
+            s.execute(roots, seeds)
+        finally:
+            set_grad_enabled_flag(before)
+            s.leave()
+    if inputs is None:
+        return None
+    if accumulate:
+        for i, t in enumerate(inputs):
+            if t.node is not None and s.results[i] is not None:
+                before = grad_enabled()
+                set_grad_enabled_flag(create)
+                try:
+                    accumulate_grad(t, s.results[i], create)
+                finally:
+                    set_grad_enabled_flag(before)
+        return None
+    seen = {}
+    for i, t in enumerate(inputs):      # the same tensor asked for twice
+        e = edge(t)
+        key = id(e) if e is t else (id(e), t.nr)
+        s.results[i] = s.results[s.captured[key]]
+        if s.results[i] is None and not allow_unused:
+            raise RuntimeError(f"{name}: One of the differentiated Tensors (number {i}, {describe(t)}) appears to not have been used in"
+                               " the graph. Set allow_unused=True if this is the desired behavior.")
+    return s.results
+
+
+cdef list as_list(object value, str what):
+    if isinstance(value, Tensor):
+        return [value]
+    found = list(value)
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{what} must be Tensors, got {type(t).__name__}")
+    return found
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Accumulate the gradients of `tensors` into the leaves' ``grad``.
+
+    grad_tensors: the gradient of each tensor, shaped like it; None for scalars.
+    inputs: only these tensors' ``grad`` is accumulated.
+    Raises RuntimeError where nothing requires grad, shapes differ, or the graph was freed.
+
+    >>> import fasttensor as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> torch.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([4.])
+    """
+    outputs = as_list(tensors, "backward: tensors")
+    if grad_variables is not None:
+        grad_tensors = grad_variables
+    if grad_tensors is None:
+        gradients = [None] * len(outputs)
+    else:
+        gradients = [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"backward: got {len(outputs)} tensors and {len(gradients)} gradients")
+    if inputs is not None:
+        inputs = as_list(inputs, "backward: inputs")
+        if not inputs:
+            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    keep = create_graph if retain_graph is None else retain_graph
+    sweep(outputs, gradients, keep, create_graph, inputs, True, "backward", True)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
+         allow_unused=None, is_grads_batched=False, materialize_grads=False):
+    """The gradients of `outputs` with respect to `inputs`, a tuple of Tensors.
+
+    grad_outputs: the gradient of each output, shaped like it; None for scalars.
+    allow_unused: give None for an input that the outputs do not depend on, instead of raising RuntimeError.
+
+    >>> import fasttensor as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> torch.autograd.grad((x ** 3).sum(), x)
+    (tensor([12.]),)
+    """
+    outs = as_list(outputs, "grad: outputs")
+    ins = as_list(inputs, "grad: inputs")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if grad_outputs is None:
+        gradients = [None] * len(outs)
+    else:
+        gradients = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+    if len(gradients) != len(outs):
+        raise RuntimeError(f"grad: got {len(outs)} outputs and {len(gradients)} gradients")
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        from fasttensor.functional.joining import stack
+        count = len([g for g in gradients if g is not None][0])
+        rows = [sweep(outs, [None if g is None else g[i] for g in gradients], True, create_graph, ins, False, "grad",
+                      bool(allow_unused or materialize_grads)) for i in range(count)]
+        found = [None if any(r is None for r in column) else stack(list(column)) for column in zip(*rows)]
+    else:
+        found = sweep(outs, gradients, keep, create_graph, ins, False, "grad", bool(allow_unused or materialize_grads))
+    if materialize_grads:
+        from fasttensor.functional.creation import zeros_like
+        found = [zeros_like(t) if g is None else g for t, g in zip(ins, found)]
+    return tuple(found)
+
+
+def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulate this tensor's gradients into the leaves' ``grad``; see :func:`fasttensor.autograd.backward`."""
+    if inputs is None and not create_graph and not retain_graph:
+        sweep([self], [gradient], False, False, None, True, "backward", True)
+    else:
+        backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)

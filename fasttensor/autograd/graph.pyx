@@ -1,0 +1,479 @@
+"""How operations are recorded.
+
+An edge of the graph leads to the Node that made a tensor, or to the leaf Tensor itself, which
+spares leaves a node of their own. Saved outputs are kept as detached aliases, so that the graph
+has no cycles and is freed by reference counting.
+
+In-place writes give a tensor a new node. Written through a view, the base's history changes:
+the base gets a CopySlices node, and the views' own nodes are made again when they are next asked for.
+"""
+from fasttensor._core.dtype cimport ITEMSIZE, is_float_code, is_complex_code, dtype_of
+from fasttensor._core.tensor cimport *
+from fasttensor._core.storage cimport Storage, new_storage
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inference_enabled, copy_into
+from fasttensor._core.dispatch import set_hook
+from libc.string cimport memset
+
+import sys
+import traceback
+
+cdef unsigned long _sequence = 0
+cdef bint _anomaly = False
+cdef list _saved_hooks = []         # stack of (pack, unpack), or a message that forbids saving
+cdef object _sum_to = None          # provided by the functional layer
+
+
+cdef bint requires(Tensor x) noexcept:
+    return x.needs_grad or (x.base is not None and x.base.needs_grad and not x.inference)
+
+
+cdef object edge(Tensor x):
+    if x.base is not None:
+        if not requires(x):
+            return None
+        refresh(x)
+    elif not x.needs_grad:
+        return None
+    return x if x.node is None else x.node
+
+
+cdef Node new_node(backward_fn run, str label):
+    global _sequence
+    cdef Node node = Node.__new__(Node)
+    _sequence += 1
+    node.run, node.label, node.seq, node.op = run, label, _sequence, -1
+    node.inputs, node.n_outputs = [], 1
+    if _anomaly:
+        node.extra = {"traceback": "".join(traceback.format_list(traceback.extract_stack()))}
+    return node
+
+
+cdef bint add_input(Node node, Tensor x) except False:
+    cdef object e = edge(x)
+    cdef int n
+    node.inputs.append(e)
+    if x.nr != 0 and e is not None and e is not x:
+        if node.nrs is None:
+            node.nrs = [0] * (len(node.inputs) - 1)
+        node.nrs.append(x.nr)
+    elif node.nrs is not None:
+        node.nrs.append(0)
+    return True
+
+
+cdef void set_history(Tensor out, Node node, int nr):
+    out.node, out.nr, out.needs_grad = node, nr, True
+
+
+class SavedHooks:
+    """A value that the user's pack hook made, with the hook that turns it back."""
+    __slots__ = ("value", "unpack")
+
+    def __init__(self, value, unpack):
+        self.value, self.unpack = value, unpack
+
+
+cdef bint set_saved(Node node, tuple values) except False:
+    cdef Tensor t
+    cdef unsigned long total = 0
+    cdef object v
+    cdef int i = 0
+    cdef list kept = None
+    for v in values:
+        if v is not None:
+            t = <Tensor>v
+            if t.node is node:
+                # an output: keep its memory, not its history
+                if kept is None:
+                    kept = list(values)
+                kept[i] = alias(t)
+                node.saved_output |= 1 << i
+                if t.nr:
+                    (<Tensor>kept[i]).nr = t.nr
+            if t.store is not None:
+                t.store.watched = True
+                total += t.store.version
+            if t.inference and not inference_enabled():
+                raise RuntimeError(f"{node.label}: inference tensors cannot be saved for backward. To work around you can"
+                                   " make a clone to get a normal tensor and use it in autograd.")
+        i += 1
+    node.saved = values if kept is None else tuple(kept)
+    node.saved_version = total
+    if _saved_hooks:
+        pack_saved(node)
+    return True
+
+
+cdef pack_saved(Node node):
+    pack = _saved_hooks[len(_saved_hooks) - 1]
+    if isinstance(pack, str):
+        raise RuntimeError(pack)
+    before = grad_enabled()
+    set_grad_enabled_flag(False)
+    try:
+        node.saved = tuple([None if v is None else SavedHooks(pack[0](v), pack[1]) for v in node.saved])
+    finally:
+        set_grad_enabled_flag(before)
+    node.saved_output = 0
+
+
+cdef tuple get_saved(Node node):
+    cdef unsigned long total = 0
+    cdef object v
+    cdef Tensor t, u
+    cdef tuple values = node.saved
+    if values is None:
+        if node.released:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have"
+                f" already been freed): {node.label}'s saved values were freed by the first backward. Specify"
+                " retain_graph=True if you need to backward through the graph a second time.")
+        return ()
+    for v in values:
+        if v is not None:
+            if type(v) is SavedHooks:
+                return tuple([None if s is None else s.unpack(s.value) for s in values])
+            t = <Tensor>v
+            if t.store is not None:
+                total += t.store.version
+    if total != node.saved_version:
+        raise_modified(node)
+    if node.saved_output and grad_enabled():
+        values = tuple([restore(node, v, i) for i, v in enumerate(values)])
+    return values
+
+
+cdef object restore(Node node, object v, int i):
+    """A saved output with its history, for a backward that is itself recorded."""
+    cdef Tensor t, u
+    if not (node.saved_output >> i) & 1:
+        return v
+    t = v
+    if not (is_float_code(t.code) or is_complex_code(t.code)):
+        return t
+    u = alias(t)
+    set_history(u, node, t.nr)
+    return u
+
+
+cdef raise_modified(Node node):
+    cdef Tensor t
+    line = ""
+    for v in node.saved:
+        if v is not None:
+            t = <Tensor>v
+            if t.store is not None and t.store.writer is not None:
+                line = f"; the last write was at {t.store.writer}"
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"{node.label} saved {', '.join(describe(v) for v in node.saved if v is not None)}, which was written afterwards{line}."
+        " Use an out-of-place operation there, or clone() the tensor first.")
+
+
+# --- views and in-place ---
+# A geometry is (sizes, steps, offset relative to the base's first element, base sizes, base steps or
+# None when contiguous, extent): what it takes to cut the view out of a base and to put it back.
+cdef tuple geometry_of(Tensor view, Tensor base):
+    cdef int d
+    cdef Py_ssize_t extent = 1, k
+    for d in range(base.rank):
+        extent += (base.sizes[d] - 1) * base.steps[d] if base.sizes[d] else 0
+    for d in range(view.rank):
+        if view.sizes[d] == 0:
+            break
+    k = view.offset - base.offset
+    cdef Py_ssize_t reach = k + 1
+    for d in range(view.rank):
+        reach += (view.sizes[d] - 1) * view.steps[d] if view.sizes[d] else 0
+    if reach > extent:
+        extent = reach
+    return (tuple([view.sizes[d] for d in range(view.rank)]), tuple([view.steps[d] for d in range(view.rank)]),
+            k, tuple([base.sizes[d] for d in range(base.rank)]),
+            None if base.contig else tuple([base.steps[d] for d in range(base.rank)]), extent)
+
+
+cdef Tensor strided(Tensor x, tuple sizes, tuple steps, Py_ssize_t offset):
+    """The view of x's storage with this geometry, offset counted from x's first element."""
+    cdef Py_ssize_t s[64]
+    cdef Py_ssize_t t[64]
+    cdef int d, rank = len(sizes)
+    for d in range(rank):
+        s[d], t[d] = sizes[d], steps[d]
+    return new_view(x, rank, s, t, x.offset + offset)
+
+
+cdef Tensor zeros_for(Tensor g, tuple geometry):
+    """Zeros with the base's geometry, over memory that reaches as far as the base and view do."""
+    cdef Py_ssize_t extent = geometry[5]
+    cdef Tensor flat = new_tensor(1, &extent, g.code, g.dev)
+    cdef tuple sizes = geometry[3]
+    cdef tuple steps = geometry[4]
+    if flat.dev == CPU:
+        memset(flat.ptr, 0, flat.count * ITEMSIZE[flat.code])
+    else:
+        flat.zero_()
+    if steps is None:
+        steps = contiguous_steps(sizes)
+    return strided(flat, sizes, steps, 0)
+
+
+cdef tuple contiguous_steps(tuple sizes):
+    cdef list steps = []
+    cdef Py_ssize_t run = 1
+    for n in reversed(sizes):
+        steps.append(run)
+        run *= n if n > 1 else 1
+    return tuple(steps[::-1])
+
+
+cdef Tensor gather_view(Tensor x, tuple geometry):
+    """The view's elements out of a tensor shaped like the base."""
+    cdef Tensor source = x, out
+    cdef Node node
+    cdef tuple base_steps = geometry[4] if geometry[4] is not None else contiguous_steps(geometry[3])
+    cdef bint matches = True
+    cdef int d
+    for d in range(x.rank):
+        if x.steps[d] != base_steps[d] and x.sizes[d] != 1:
+            matches = False
+    if not matches:                 # laid out otherwise: bring it into the base's layout first
+        source = zeros_for(x, geometry)
+        copy_into(source, x)
+    out = strided(source, geometry[0], geometry[1], geometry[2])
+    source = new_like(out, out.code)      # a copy, since the caller may go on to add into it
+    copy_into(source, out)
+    out = source
+    if grad_enabled() and requires(x):
+        node = new_node(gather_backward, "AsStridedBackward0")
+        add_input(node, x)
+        node.out_meta = geometry
+        set_history(out, node, 0)
+    return out
+
+
+cdef object gather_backward(Node node, object grad):
+    return scatter_view(<Tensor>grad, <tuple>node.out_meta)
+
+
+cdef Tensor scatter_view(Tensor g, tuple geometry):
+    """The transpose of gather_view: zeros shaped like the base with g added at the view."""
+    cdef Tensor base = zeros_for(g, geometry)
+    cdef Tensor view = strided(base, geometry[0], geometry[1], geometry[2])
+    cdef Node node
+    if view_overlaps(view):
+        add_overlapping(view, g)
+    else:
+        copy_into(view, g)
+    if grad_enabled() and requires(g):
+        node = new_node(scatter_backward, "AsStridedScatterBackward0")
+        add_input(node, g)
+        node.out_meta = geometry
+        set_history(base, node, 0)
+    return base
+
+
+cdef object scatter_backward(Node node, object grad):
+    return gather_view(<Tensor>grad, <tuple>node.out_meta)
+
+
+cdef bint view_overlaps(Tensor view) noexcept:
+    """Whether several indices of the view may mean one element: dimensions sorted by stride must nest."""
+    cdef int d, e
+    cdef Py_ssize_t reach
+    for d in range(view.rank):
+        if view.sizes[d] <= 1:
+            continue
+        if view.steps[d] == 0:
+            return True
+        reach = 0
+        for e in range(view.rank):
+            if e != d and view.sizes[e] > 1 and (view.steps[e] < view.steps[d] or (view.steps[e] == view.steps[d] and e > d)):
+                reach += (view.sizes[e] - 1) * view.steps[e]
+        if reach >= view.steps[d]:
+            return True
+    return False
+
+
+cdef add_overlapping(Tensor view, Tensor g):
+    """view += g where elements of the view coincide: one pass for each index of an overlapping dimension."""
+    cdef int d, widest = -1
+    cdef Py_ssize_t i
+    if not view_overlaps(view):
+        before = grad_enabled()
+        set_grad_enabled_flag(False)
+        try:
+            view.add_(g)
+        finally:
+            set_grad_enabled_flag(before)
+        return
+    for d in range(view.rank):      # the dimension of smallest stride resolves first
+        if view.sizes[d] > 1 and (widest < 0 or view.sizes[d] < view.sizes[widest]):
+            widest = d
+    for i in range(view.sizes[widest]):
+        add_overlapping(drop_dim(view, widest, i), drop_dim(g, widest, i))
+
+
+cdef Tensor drop_dim(Tensor x, int dim, Py_ssize_t index):
+    cdef Py_ssize_t s[64]
+    cdef Py_ssize_t t[64]
+    cdef int d, k = 0
+    for d in range(x.rank):
+        if d != dim:
+            s[k], t[k] = x.sizes[d], x.steps[d]
+            k += 1
+    return new_view(x, k, s, t, x.offset + index * x.steps[dim])
+
+
+cdef void mark_view(Tensor view, Tensor source):
+    """Remember which tensor a differentiable view belongs to. Call after its node is set."""
+    cdef Tensor base = source if source.base is None else source.base
+    view.base = base
+    view.base_seq = base.node.seq if base.node is not None else 0
+
+
+cdef bint refresh(Tensor x) except False:
+    """Make a view's node again when its base got a new history."""
+    cdef Tensor base = x.base
+    cdef unsigned long now = base.node.seq if base.node is not None else 0
+    cdef Node node
+    if now == x.base_seq or x.rank > 63:
+        return True
+    node = new_node(gather_backward, "AsStridedBackward0")
+    add_input(node, base)
+    node.out_meta = geometry_of(x, base)
+    set_history(x, node, 0)
+    x.base_seq = now
+    return True
+
+
+cdef bint check_inplace(Tensor x, str name) except False:
+    if x.inference and not inference_enabled():
+        raise RuntimeError(f"{name}: Inplace update to inference tensor {describe(x)} outside InferenceMode is not allowed."
+                           " You can make a clone to get a normal tensor before doing inplace update.")
+    if not grad_enabled():
+        return True
+    if x.needs_grad and x.node is None:
+        raise RuntimeError(f"{name}: a leaf Variable that requires grad ({describe(x)}) is being used in an in-place operation;"
+                           " use torch.no_grad() around it, or an out-of-place operation")
+    if x.base is not None and x.base.needs_grad and x.base.node is None:
+        raise RuntimeError(f"{name}: a view of a leaf Variable that requires grad ({describe(x.base)}) is being used in an in-place"
+                           " operation; use torch.no_grad() around it, or clone() the leaf first")
+    return True
+
+
+cdef Node inplace_node(Tensor x, backward_fn run, str label):
+    """A node for an operation that overwrites x, with x's present history as input 0."""
+    cdef Node node = new_node(run, label)
+    add_input(node, x)
+    return node
+
+
+cdef bint rebase(Tensor x, Node node) except False:
+    cdef Tensor base
+    cdef Node slices
+    if x.base is None:
+        x.node, x.nr, x.needs_grad = node, 0, True
+        return True
+    base = x.base
+    slices = new_node(copy_slices_backward, "CopySlices")
+    add_input(slices, base)
+    slices.inputs.extend(node.inputs[1:])
+    if node.nrs is not None or slices.nrs is not None:
+        slices.nrs = [slices.nrs[0] if slices.nrs is not None else 0] + (
+            node.nrs[1:] if node.nrs is not None else [0] * (len(node.inputs) - 1))
+    slices.out_meta = geometry_of(x, base)
+    slices.extra = dict(slices.extra or {}, fn=node, has_self=node.inputs[0] is not None)
+    # only the other inputs stay with the inner node, which the engine never sees
+    node.inputs[0] = None
+    base.node, base.nr, base.needs_grad = slices, 0, True
+    refresh(x)
+    return True
+
+
+cdef object copy_slices_backward(Node node, object grad):
+    """The base's gradient is the incoming one with the view's part replaced by what the inner
+    operation gives back for its own input; the rest goes to the inner operation's other inputs."""
+    cdef Node fn = node.extra["fn"]
+    cdef tuple geometry = node.out_meta
+    cdef Tensor g = grad, part, result, mine
+    cdef object grads
+    part = gather_view(g, geometry)
+    fn.needs_input_grad = (True,) * len(fn.inputs) if fn.needs_input_grad is None else fn.needs_input_grad
+    fn.inputs[0] = fn               # only so that the rule computes it
+    try:
+        grads = fn.run(fn, part)
+    finally:
+        fn.inputs[0] = None
+    if not isinstance(grads, tuple):
+        grads = (grads,)
+    mine = grads[0]
+    if grad_enabled() and requires(g):
+        result = g - scatter_view(part, geometry)
+        if mine is not None:
+            result = result + scatter_view(mine, geometry)
+    else:
+        result = zeros_for(g, geometry)
+        copy_into(result, g)
+        mine_view = strided(result, geometry[0], geometry[1], geometry[2])
+        if mine is not None:
+            copy_into(mine_view, mine)
+        else:
+            mine_view.zero_()
+    return (result, *grads[1:])
+
+
+# --- shrinking broadcast gradients ---
+cdef Tensor shrink(Tensor g, int rank, const Py_ssize_t *sizes):
+    """Sum g over the dimensions along which an operand of these sizes was broadcast."""
+    cdef int d, lead = g.rank - rank
+    cdef list dims = []
+    for d in range(g.rank):
+        if d < lead or (sizes[d - lead] == 1 and g.sizes[d] != 1):
+            dims.append(d)
+    if not dims:
+        return g
+    return _sum_to(g, tuple(dims), tuple([sizes[d] for d in range(rank)]))
+
+
+cdef Tensor shrink_to(Tensor g, tuple sizes):
+    cdef Py_ssize_t s[64]
+    cdef int d
+    for d in range(len(sizes)):
+        s[d] = sizes[d]
+    return shrink(g, len(sizes), s)
+
+
+def set_sum_to(function):
+    """Provide the differentiable sum `f(g, dims, sizes)` that `shrink` uses."""
+    global _sum_to
+    _sum_to = function
+
+
+def view_node(Tensor x):
+    """The node of a view, made again if its base was overwritten."""
+    edge(x)
+    return x.node
+
+
+def set_anomaly(bint on):
+    """Record where operations are called, and check every gradient for NaN."""
+    global _anomaly
+    cdef bint before = _anomaly
+    _anomaly = on
+    return before
+
+
+def anomaly_enabled():
+    return _anomaly
+
+
+def push_saved_hooks(hooks):
+    """hooks: (pack, unpack), or a text with which saving is refused."""
+    _saved_hooks.append(hooks)
+
+
+def pop_saved_hooks():
+    _saved_hooks.pop()
+
+
+set_hook("view_node", view_node)

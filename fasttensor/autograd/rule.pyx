@@ -1,0 +1,332 @@
+"""Structured operations: forward and backward as one class, recorded as one node.
+
+A `Rule` is what `torch.autograd.Function` is for users, and users' Functions run on the same machinery;
+the node itself is the `ctx`.
+"""
+from fasttensor._core.tensor cimport *
+from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
+from fasttensor._core.dispatch import install, set_hook, backend
+from fasttensor.autograd.graph cimport *
+from fasttensor.autograd.graph import SavedHooks
+
+cdef dict LABELS = {}
+
+
+class Rule:
+    """An operation with `forward(ctx, *args)` and `backward(ctx, *grads)`, both static.
+
+    backward returns one gradient (or None) for each argument of forward. `name` is the node's name
+    (default: the class's name with "Backward0"); `view` says that the outputs share the first
+    argument's memory.
+    """
+    name = None
+    view = False
+
+
+cdef str label_of(object rule, bint user):
+    cdef object label = LABELS.get(rule)
+    if label is None:
+        label = rule.__name__ + "Backward" if user else (rule.name or rule.__name__ + "Backward0")
+        LABELS[rule] = label
+    return label
+
+
+cdef object run_rule(object rule, tuple args, bint user):
+    cdef Node node = None
+    cdef bint need = False, before = grad_enabled()
+    cdef list flags
+    cdef object out
+    if before:
+        for a in args:
+            if isinstance(a, Tensor) and requires(<Tensor>a):
+                need = True
+                break
+    if not need:
+        node = Node.__new__(Node)
+        node.rule, node.label, node.n_outputs = rule, "", 0
+        node.needs_input_grad = (False,) * len(args)
+        set_grad_enabled_flag(False)
+        try:
+            out = forward_of(rule, node, args, user)
+        finally:
+            set_grad_enabled_flag(before)
+        if user:
+            out = unrecorded_outputs(args, out)
+        return out
+    node = new_node(rule_backward, label_of(rule, user))
+    node.rule, node.materialize = rule, user
+    flags = []
+    for a in args:
+        if isinstance(a, Tensor):
+            add_input(node, <Tensor>a)
+            flags.append(node.inputs[len(flags)] is not None)
+        else:
+            node.inputs.append(None)
+            if node.nrs is not None:
+                node.nrs.append(0)
+            flags.append(False)
+    node.needs_input_grad = tuple(flags)
+    set_grad_enabled_flag(False)
+    try:
+        out = forward_of(rule, node, args, user)
+    finally:
+        set_grad_enabled_flag(before)
+    return attach(node, rule, args, out)
+
+
+cdef object forward_of(object rule, Node node, tuple args, bint user):
+    if user and hasattr(rule, "setup_context") and rule.setup_context is not None:
+        out = rule.forward(*args)
+        rule.setup_context(node, args, out)
+        return out
+    return rule.forward(node, *args)
+
+
+cdef object unrecorded_outputs(tuple args, object out):
+    """An input that is returned as it is becomes a new tensor, as when recorded."""
+    if isinstance(out, Tensor):
+        for a in args:
+            if a is out:
+                return alias(<Tensor>out) if not getattr(out, "_dirty", False) else out
+    return out
+
+
+cdef object attach(Node node, object rule, tuple args, object out):
+    """Give the outputs their history."""
+    cdef bint single = isinstance(out, Tensor)
+    cdef list outs = [out] if single else list(out)
+    cdef Tensor t
+    cdef int k
+    cdef dict extra = node.extra if node.extra is not None else {}
+    cdef tuple dirty = extra.get("dirty", ())
+    cdef tuple fixed = extra.get("non_differentiable", ())
+    node.n_outputs = len(outs)
+    if len(outs) > 1 or node.materialize:
+        node.out_meta = []
+    for k in range(len(outs)):
+        if not isinstance(outs[k], Tensor):
+            if node.out_meta is not None:
+                node.out_meta.append(None)
+            continue
+        t = outs[k]
+        if node.out_meta is not None:
+            node.out_meta.append((t.shape, dtype_of(t.code), t.device))
+        if not (is_float_code(t.code) or is_complex_code(t.code)) or is_in(t, fixed):
+            if is_in(t, args) and not is_in(t, dirty):
+                outs[k] = alias(t)
+            continue
+        if is_in(t, dirty):
+            if len(outs) > 1 and t.base is not None:
+                raise RuntimeError(f"{node.label}: cannot write in place to a view and return several outputs")
+            if len(outs) == 1 and t.base is not None:
+                put_self_first(node, args, t)
+                rebase(t, node)
+            else:
+                set_history(t, node, k)
+            continue
+        if is_in(t, args) or t.node is not None or t.needs_grad:
+            t = alias(t)
+            outs[k] = t
+        set_history(t, node, k)
+        if rule.view if hasattr(rule, "view") else False:
+            mark_view(t, <Tensor>args[0])
+    if node.saved is not None:
+        set_saved(node, node.saved)
+    return outs[0] if single else tuple(outs)
+
+
+cdef put_self_first(Node node, tuple args, Tensor t):
+    for k in range(len(args)):
+        if args[k] is t and k != 0:
+            raise RuntimeError(f"{node.label}: an operation that writes in place to a view must take it as its first argument")
+
+
+cdef bint is_in(object t, tuple values):
+    for v in values:
+        if v is t:
+            return True
+    return False
+
+
+cdef object rule_backward(Node node, object grad):
+    cdef object got
+    cdef Py_ssize_t n = len(node.inputs)
+    if node.released:
+        get_saved(node)
+    if node.materialize:
+        grad = filled(node, grad)
+    if type(grad) is tuple:
+        got = node.rule.backward(node, *<tuple>grad)
+    else:
+        got = node.rule.backward(node, grad)
+    if type(got) is not tuple:
+        got = tuple(got) if type(got) is list else (got,)
+    if len(<tuple>got) != n:
+        if len(<tuple>got) > n and all(g is None for g in got[n:]):
+            got = got[:n]
+        elif len(<tuple>got) < n and not node.materialize:
+            got = got + (None,) * (n - len(<tuple>got))
+        else:
+            raise RuntimeError(f"function {node.label} returned an incorrect number of gradients (expected {n}, got {len(<tuple>got)})")
+    if node.materialize:
+        check_types(node, got)
+    return got
+
+
+cdef check_types(Node node, tuple grads):
+    for i in range(len(grads)):
+        if grads[i] is not None and not isinstance(grads[i], Tensor):
+            raise TypeError(f"function {node.label} returned a gradient at position {i} that is a {type(grads[i]).__name__}: expected Tensor or None")
+
+
+cdef object filled(Node node, object grad):
+    """Zeros for outputs that received no gradient, as users' Functions expect."""
+    from fasttensor.functional.creation import zeros
+    cdef tuple parts = grad if type(grad) is tuple else (grad,)
+    if node.extra is not None and node.extra.get("materialize") is False:
+        return grad
+    found = tuple([zeros(m[0], dtype=m[1], device=m[2]) if g is None and m is not None else g for g, m in zip(parts, node.out_meta)])
+    return found if type(grad) is tuple else found[0]
+
+
+def apply(rule, *args):
+    """Run a Rule; its Tensors among `args` are the differentiable inputs."""
+    return run_rule(rule, args, False)
+
+
+def apply_function(rule, *args):
+    """Run a user's autograd.Function."""
+    return run_rule(rule, args, True)
+
+
+def recording():
+    """Whether operations are recorded now; inside backward: whether the graph is being created."""
+    return grad_enabled()
+
+
+def needs_history(*tensors):
+    """Whether an operation on these tensors would be recorded."""
+    if not grad_enabled():
+        return False
+    for t in tensors:
+        if isinstance(t, Tensor) and requires(<Tensor>t):
+            return True
+    return False
+
+
+# --- what a rule or Function sees of its node as ctx ---
+def _save(Node self, *tensors):
+    """Keep tensors for backward: inputs, intermediates or outputs (None where there is none)."""
+    self.saved = tensors
+
+
+def _save_for_backward(Node self, *tensors):
+    """Keep tensors for backward, where `saved_tensors` gives them back."""
+    for t in tensors:
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+    self.saved = tensors
+
+
+def _saved(Node self):
+    return get_saved(self)
+
+
+def _note(Node self, str key, value):
+    if self.extra is None:
+        self.extra = {}
+    self.extra[key] = value
+
+
+def _mark_dirty(Node self, *tensors):
+    """Say which inputs forward wrote to; they must also be returned."""
+    for t in tensors:
+        check_inplace_input(self, t)
+    _note(self, "dirty", tensors)
+    for t in tensors:
+        wrote(<Tensor>t)
+
+
+cdef check_inplace_input(Node node, object t):
+    if not isinstance(t, Tensor):
+        raise TypeError(f"mark_dirty can only take Tensors, not {type(t).__name__}")
+    if node.n_outputs and (<Tensor>t).needs_grad and (<Tensor>t).node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _mark_non_differentiable(Node self, *tensors):
+    """Say which outputs have no gradient."""
+    _note(self, "non_differentiable", tensors)
+
+
+def _set_materialize_grads(Node self, value):
+    """Whether backward gets zeros (True) or None for outputs without a gradient."""
+    _note(self, "materialize", bool(value))
+
+
+def _node_attribute(Node node, str name):
+    """Attributes that are rarely read, by name."""
+    if name == "next_functions":
+        return tuple([(None, 0) if e is None else (e, nr) if isinstance(e, Node) else (AccumulateGrad(e), 0)
+                      for e, nr in zip(node.inputs, node.nrs or [0] * len(node.inputs))])
+    if name == "metadata":
+        return hooks_of(node, "metadata")
+    if name.startswith("_saved_"):
+        values = get_saved(node)
+        keys = ("_saved_self", "_saved_other", "_saved_third", "_saved_result")
+        if name in keys and len(values) > keys.index(name):
+            return values[keys.index(name)]
+    raise AttributeError(f"{node.label or 'ctx'} object has no attribute {name!r}")
+
+
+class AccumulateGrad:
+    """The end of the graph at a leaf, as PyTorch shows it in ``next_functions``."""
+    next_functions = ()
+
+    def __init__(self, variable):
+        self.variable = variable
+
+    def name(self):
+        return "struct torch::autograd::AccumulateGrad"
+
+    def register_hook(self, hook):
+        return self.variable.register_post_accumulate_grad_hook(lambda t: hook((), (t.grad,)))
+
+    def register_prehook(self, hook):
+        return self.variable.register_hook(lambda g: (hook((g,)) or (None,))[0])
+
+    def __eq__(self, other):
+        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+
+    def __hash__(self):
+        return hash(self.variable)
+
+    def __repr__(self):
+        return "<AccumulateGrad object>"
+
+
+cdef dict hooks_of(Node node, object key):
+    if node.extra is None:
+        node.extra = {}
+    return node.extra.setdefault(key, {})
+
+
+def node_hooks(Node node, key):
+    """The ordered hooks of a node: "prehooks", "posthooks", or ("hooks", output number)."""
+    return hooks_of(node, key)
+
+
+def retain_on(Node node, int nr, reference):
+    """Ask the sweep to keep the gradient of a non-leaf tensor."""
+    if node.extra is None:
+        node.extra = {}
+    node.extra[("retain", nr)] = reference
+
+
+install(Node, {
+    "save": _save, "saved": property(_saved), "save_for_backward": _save_for_backward, "saved_tensors": property(_saved),
+    "saved_variables": property(_saved), "mark_dirty": _mark_dirty, "mark_non_differentiable": _mark_non_differentiable,
+    "set_materialize_grads": _set_materialize_grads,
+})
+set_hook("node_attribute", _node_attribute)

@@ -1,0 +1,90 @@
+"""Copies and dtype conversions between strided tensors: the core's copy slot for the CPU."""
+from fasttensor._core.dtype cimport ITEMSIZE, COMPLEX64
+from fasttensor._core.tensor cimport Tensor, alias, new_like, describe
+from fasttensor._core.iterator cimport Iterator, start, add_operand, add_scalar, finish, run, loop_fn
+from fasttensor._core.dispatch cimport set_copy
+
+cdef extern from "convert.h" nogil:
+    const loop_fn FT_CONVERT[12][12]
+    void copy_1(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+    void copy_2(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+    void copy_4(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+    void copy_8(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+    void copy_16(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+
+cdef enum:
+    GRAIN = 65536
+
+
+cdef loop_fn copy_loop(int src, int dst) noexcept nogil:
+    cdef int size = ITEMSIZE[dst]
+    if src != dst:
+        return FT_CONVERT[src][dst]
+    return copy_1 if size == 1 else copy_2 if size == 2 else copy_4 if size == 4 else copy_8 if size == 8 else copy_16
+
+
+cdef bint overlaps(Tensor a, Tensor b) noexcept:
+    """Whether the two may share memory without being the same view."""
+    cdef Py_ssize_t low_a = 0, low_b = 0, high_a = 0, high_b = 0
+    cdef int d
+    cdef bint same = a.ptr == b.ptr and a.rank == b.rank and a.code == b.code
+    if a.store is None or b.store is None or a.count == 0 or b.count == 0:
+        return False
+    for d in range(a.rank):
+        high_a += (a.sizes[d] - 1) * a.steps[d]
+        if same and (a.sizes[d] != b.sizes[d] or (a.steps[d] != b.steps[d] and a.sizes[d] > 1)):
+            same = False
+    for d in range(b.rank):
+        high_b += (b.sizes[d] - 1) * b.steps[d]
+    return not same and a.ptr <= b.ptr + high_b * ITEMSIZE[b.code] and b.ptr <= a.ptr + high_a * ITEMSIZE[a.code]
+
+
+cdef bint internal_overlap(Tensor x) noexcept:
+    """Whether an element of x stands for several: a dimension was expanded."""
+    cdef int d
+    if x.contig:
+        return False
+    for d in range(x.rank):
+        if x.steps[d] == 0 and x.sizes[d] > 1:
+            return True
+    return False
+
+
+cdef bint copy_cpu(Tensor dst, Tensor src) except False:
+    cdef Iterator it
+    cdef Tensor plain
+    cdef int d, k
+    if internal_overlap(dst):
+        raise RuntimeError(f"copy: more than one element of the written-to tensor {describe(dst)} refers to a single memory"
+                           " location: clone() it before writing")
+    for d in range(src.rank):
+        k = dst.rank - src.rank + d
+        if src.sizes[d] != 1 and (k < 0 or src.sizes[d] != dst.sizes[k]):
+            raise RuntimeError(f"copy: shape of {describe(src)} does not broadcast to {describe(dst)}")
+    if src.store is not None and src.store is dst.store and overlaps(dst, src):
+        plain = new_like(src, src.code)
+        copy_cpu(plain, src)
+        src = plain
+    if dst.count == 0:
+        return True
+    start(&it, dst.rank, dst.sizes)
+    add_operand(&it, dst)
+    add_operand(&it, src)
+    finish(&it)
+    run(&it, copy_loop(src.code, dst.code), NULL, GRAIN)
+    return True
+
+
+cdef void fill(Tensor dst, void *value) noexcept:
+    """dst[...] = one element of its own dtype."""
+    cdef Iterator it
+    if dst.count == 0:
+        return
+    start(&it, dst.rank, dst.sizes)
+    add_operand(&it, dst)
+    add_scalar(&it, value)
+    finish(&it)
+    run(&it, copy_loop(dst.code, dst.code), NULL, GRAIN)
+
+
+set_copy(0, copy_cpu)

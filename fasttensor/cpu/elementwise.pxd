@@ -1,0 +1,23 @@
+# The operation table's compiled rows, and the one way to run their loops on the CPU.
+from fasttensor._core.tensor cimport Tensor
+from fasttensor._core.iterator cimport loop_fn
+
+cdef extern from "elementwise.h" nogil:
+    ctypedef void (*ft_loop)(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept nogil
+    ctypedef struct ft_op:
+        const char *name
+        unsigned char nin, nparam, promote, zero_check, mask
+        unsigned char saves[3]
+        ft_loop loop[12]
+        unsigned char out[12]
+        ft_loop dx[3][12]
+        const char *label
+        unsigned char identity
+    int FT_NOPS
+
+cdef const ft_op *table() noexcept nogil
+# n contiguous elements; byte strides `s` are the item sizes, or 0 for a scalar operand
+cdef void run_flat(ft_loop loop, int nop, char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+# any strides: `out` has the broadcast shape; operands given as Tensors or raw scalars (item NULL: tensor)
+cdef bint run_strided(ft_loop loop, Tensor out, Tensor a, void *sa, Tensor b, void *sb, Tensor c, void *sc,
+                      Tensor d, int nin, const double *par) except False

@@ -1,0 +1,8 @@
+"""Public functions and Tensor methods, one module a family.
+
+Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), and, where it has some,
+`NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names. Families import earlier ones only.
+"""
+
+FAMILIES = ("common", "basics", "elementwise", "creation", "random", "convert", "printing", "reduction", "matmul",
+            "softmax", "norm", "indexing", "sorting", "joining", "conv", "pool", "losses")

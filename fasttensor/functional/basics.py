@@ -1,0 +1,221 @@
+"""What a Tensor says of itself: sizes, strides, kinds; and views that every family uses."""
+
+from fasttensor._core.dispatch import set_hook
+from fasttensor._core.tensor import Tensor
+from fasttensor.autograd import copying, views
+from fasttensor.autograd.rule import Rule, apply
+
+globals().update(views.FUNCTIONS)
+globals()["clone"] = copying.clone
+globals()["detach"] = copying.detach
+
+__all__ = [*views.FUNCTIONS, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
+           "chunk", "split", "split_with_sizes", "unbind", "broadcast_to", "is_same_size", "unsafe_chunk", "unsafe_split",
+           "split_copy", "result_type"]
+
+
+def numel(input):
+    """The number of elements."""
+    return input.shape.numel()
+
+
+def is_tensor(obj):
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj):
+    """Whether `obj` is a storage."""
+    return type(obj).__name__ in ("Storage", "TypedStorage")
+
+
+def is_floating_point(input):
+    """Whether the dtype is a floating-point type."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):
+    """Whether the dtype is complex."""
+    return input.dtype.is_complex
+
+
+def is_signed(self):
+    """Whether the dtype has negative values."""
+    return self.dtype.is_signed
+
+
+def is_nonzero(input):
+    """Whether a tensor of one element is not zero."""
+    return bool(input)
+
+
+def is_same_size(input, other):
+    """Whether the shapes are equal."""
+    return input.shape == other.shape
+
+
+def size(self, dim=None):
+    """The shape, or the size of one dimension."""
+    return self.shape if dim is None else self.shape[_wrap(self, dim, "size")]
+
+
+def _wrap(x, dim, name):
+    n = x.ndim or 1
+    if not -n <= dim < n or x.ndim == 0:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def stride(self, dim=None):
+    """The steps in elements between neighbours along each dimension, or along one."""
+    steps = copying.strides(self)
+    return steps if dim is None else steps[_wrap(self, dim, "stride")]
+
+
+def broadcast_to(input, size):
+    """`input` expanded to `size`."""
+    return input.expand(size)
+
+
+class Split(Rule):
+    """Consecutive parts of a dimension; the gradient is one concatenation."""
+    name = "SplitBackward0"
+    view = True
+
+    @staticmethod
+    def forward(ctx, x, dim, sizes):
+        ctx.dim, ctx.sizes, ctx.shape = dim, sizes, x.shape
+        parts, start = [], 0
+        for n in sizes:
+            parts.append(x.narrow(dim, start, n))
+            start += n
+        return tuple(parts)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        from fasttensor.functional.creation import zeros
+        from fasttensor.functional.joining import cat
+        known = next(g for g in grads if g is not None)
+        shape = list(ctx.shape)
+        parts = []
+        for n, g in zip(ctx.sizes, grads):
+            shape[ctx.dim] = n
+            parts.append(zeros(shape, dtype=known.dtype, device=known.device) if g is None else g)
+        return cat(parts, ctx.dim), None, None
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    """Consecutive parts of these sizes along a dimension, as views."""
+    d = _wrap(input, dim, "split")
+    if any(n < 0 for n in split_sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+    if sum(split_sizes) != input.shape[d]:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[d]} (input tensor's size at dimension {d}),"
+                           f" but got split_sizes={list(split_sizes)}")
+    return apply(Split, input, d, tuple(split_sizes))
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Consecutive parts along a dimension, as views: of one size (the last may be smaller), or of the sizes in a list.
+
+    >>> import fasttensor as torch
+    >>> [p.shape[0] for p in torch.arange(5).split(2)]
+    [2, 2, 1]
+    """
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    n = int(split_size_or_sections)
+    if tensor.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = _wrap(tensor, dim, "split")
+    length = tensor.shape[d]
+    if n < 0 or (n == 0 and length != 0):
+        raise RuntimeError(f"split expects split_size be {'non-negative' if n < 0 else 'greater than 0'}, but got split_size={n}")
+    if length == 0 or n == 0:
+        return apply(Split, tensor, d, (length,))
+    return apply(Split, tensor, d, tuple([n] * (length // n) + ([length % n] if length % n else [])))
+
+
+def chunk(input, chunks, dim=0):
+    """At most `chunks` parts of equal size (the last may be smaller) along a dimension, as views."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    d = _wrap(input, dim, "chunk")
+    n = -(-input.shape[d] // chunks)
+    if n == 0:
+        return apply(Split, input, d, (0,) * chunks)
+    return split(input, n, d)
+
+
+class Unbind(Rule):
+    """All indices of a dimension; the gradient is one stack."""
+    name = "UnbindBackward0"
+    view = True
+
+    @staticmethod
+    def forward(ctx, x, dim):
+        ctx.dim, ctx.shape = dim, x.shape
+        return tuple(x.select(dim, i) for i in range(x.shape[dim]))
+
+    @staticmethod
+    def backward(ctx, *grads):
+        from fasttensor.functional.creation import zeros
+        from fasttensor.functional.joining import stack
+        known = next(g for g in grads if g is not None)
+        return stack([zeros(known.shape, dtype=known.dtype, device=known.device) if g is None else g for g in grads], ctx.dim), None
+
+
+def unbind(input, dim=0):
+    """A tuple of all indices of a dimension, as views."""
+    if input.ndim == 0:
+        raise RuntimeError("unbind: a 0-d tensor has no dimension to unbind")
+    return apply(Unbind, input, _wrap(input, dim, "unbind"))
+
+
+def result_type(tensor1, tensor2):
+    """The dtype of an operation between the two, which may be numbers.
+
+    >>> import fasttensor as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    return copying.result_type(tensor1, tensor2)
+
+
+def _view_dtype(self, dtype):
+    """The same bytes as elements of another dtype."""
+    from fasttensor._core.dtype import dtype as dtype_class
+    if not isinstance(dtype, dtype_class):
+        if isinstance(dtype, type) and issubclass(dtype, Tensor):
+            return self.as_subclass(dtype)
+        raise TypeError(f"view(): argument must be a shape or a dtype, not {type(dtype).__name__}")
+    return copying.view_dtype(self, dtype)
+
+
+def untyped_storage(self):
+    """The memory, without a dtype."""
+    return copying.storage_of(self)
+
+
+unsafe_chunk, unsafe_split, split_copy = chunk, split, split
+
+set_hook("view_dtype", _view_dtype)
+set_hook("unbind", unbind)
+
+METHODS = {
+    **views.METHODS, **copying.METHODS,
+    "numel": numel, "nelement": numel, "is_floating_point": is_floating_point, "is_complex": is_complex, "is_signed": is_signed,
+    "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": size, "stride": stride, "dim": lambda self: self.ndim,
+    "ndimension": lambda self: self.ndim, "element_size": lambda self: self.itemsize, "data_ptr": copying.data_ptr,
+    "storage_offset": copying.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
+    "unsafe_chunk": chunk, "unsafe_split": split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
+    "is_inference": copying.is_inference, "get_device": lambda self: -1 if self.is_cpu else 0, "is_pinned": lambda self: False,
+    "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),
+    "is_sparse": property(lambda self: False), "is_quantized": property(lambda self: False), "is_mps": property(lambda self: False),
+    "is_neg": lambda self: False, "is_conj": lambda self: False, "resolve_conj": lambda self: self, "resolve_neg": lambda self: self,
+    "is_coalesced": lambda self: True, "has_names": lambda self: False, "is_set_to": lambda self, other: self.data_ptr() == other.data_ptr()
+    and self.shape == other.shape and self.stride() == other.stride(),
+    "storage": untyped_storage, "is_distributed": lambda self: False, "pin_memory": lambda self: self,
+}

@@ -1,0 +1,106 @@
+"""Arguments that many functions share: dimensions, out=, dtype=."""
+
+from fasttensor._core.dtype import dtype as dtype_class
+from fasttensor._core.tensor import Tensor, description
+
+__all__ = []
+METHODS = {}
+
+
+def describe(*values):
+    """ "float32[2, 3], int 4": how error messages name arguments."""
+    return ", ".join(description(v) for v in values)
+
+
+def check_tensor(name, *values):
+    """Raise TypeError for what is not a Tensor."""
+    for position, value in enumerate(values, 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(value).__name__}")
+
+
+def check_dtype(name, value):
+    """Raise TypeError for what is neither a dtype nor None."""
+    if value is not None and not isinstance(value, dtype_class) and value not in (float, int, bool, complex):
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+
+
+def wrap_dim(dim, ndim, name):
+    """A dimension number as 0 <= dim < ndim; IndexError outside -ndim .. ndim - 1. A 0-d tensor has dimension 0."""
+    n = ndim or 1
+    try:
+        d = dim.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}") from None
+    if not -n <= d < n:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    return d + n if d < 0 else d
+
+
+def wrap_dims(dim, ndim, name, empty_is_all=True):
+    """Dimension numbers given as None, an int or a sequence, as a sorted-free tuple without repeats."""
+    if dim is None:
+        return tuple(range(ndim))
+    if not isinstance(dim, (tuple, list)):
+        return (wrap_dim(dim, ndim, name),)
+    if len(dim) == 0 and empty_is_all:
+        return tuple(range(ndim))
+    dims = tuple(wrap_dim(d, ndim, name) for d in dim)
+    if len(set(dims)) != len(dims):
+        raise RuntimeError(f"{name}: dim appears multiple times in the list of dims {tuple(dim)}")
+    return dims
+
+
+def give(out, value, name):
+    """`value`, written into `out` when that is given: out takes the value's shape and keeps its own dtype.
+
+    value and out may be tuples of tensors.
+    """
+    if out is None:
+        return value
+    if isinstance(value, tuple):
+        outs = tuple(out)
+        if len(outs) != len(value):
+            raise TypeError(f"{name}(): out= needs {len(value)} tensors, got {len(outs)}")
+        given = [give(o, v, name) for o, v in zip(outs, value)]
+        return type(value)(given) if not hasattr(value, "_fields") else type(value)(*given)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if value.requires_grad or out.requires_grad:
+        from fasttensor._core.dispatch import is_grad_enabled
+        if is_grad_enabled():
+            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"
+                               " the arguments requires grad.")
+    if not can_hold(out.dtype, value.dtype):
+        raise RuntimeError(f"{name}: result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}")
+    if out.device != value.device:
+        raise RuntimeError(f"{name}: Expected out tensor to have device {value.device}, but got {out.device} instead")
+    if out.shape != value.shape:
+        out.resize_(value.shape)
+    return out.copy_(value)
+
+
+def can_hold(to, from_):
+    """Whether PyTorch writes a result of one dtype into an output of another: never from complex to real,
+    floating point to integer, or number to bool."""
+    return _category(from_) <= _category(to)
+
+
+def _category(d):
+    return 3 if d.is_complex else 2 if d.is_floating_point else 0 if d.name == "bool" else 1
+
+
+def pair(value, n=2):
+    """An int, or a sequence of `n` ints, as a tuple of `n`."""
+    if isinstance(value, (tuple, list)):
+        return tuple(value) * n if len(value) == 1 and n > 1 else tuple(value)
+    return (value,) * n
+
+
+def in_place(function):
+    """The in-place method of an out-of-place function: computes, then writes into self, with history."""
+    def method(self, *args, **kwargs):
+        return self.copy_(function(self, *args, **kwargs))
+    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__doc__ = f"In-place version of :func:`{function.__name__}`."
+    return method
