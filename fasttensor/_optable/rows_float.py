@@ -73,5 +73,5 @@ ROWS = (
        doc="`input` * log1p(`other`), 0 where `input` is 0."),
     Op("_nan_to_num", "where(x != x, nan, where(x == infinity(x), posinf, where(x == -infinity(x), neginf, x)))",
        dx="where(x - x == 0, g, 0)", int_expr="x", bool_expr="x", dtypes=("bool",) + REAL,
-       params={"nan": 0.0, "posinf": None, "neginf": None}, doc="NaN and the infinities replaced.")
+       params={"nan": None, "posinf": None, "neginf": None}, doc="NaN and the infinities replaced.")
 )
