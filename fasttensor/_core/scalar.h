@@ -34,4 +34,8 @@ typedef double _Complex ft_c128;
 #include "scalar_real.h"
 #include "scalar_int.h"
 #include "scalar_complex.h"
+#include "scalar_tables.h"
+#include "scalar_bessel.h"
+#include "scalar_gamma.h"
+#include "scalar_polynomial.h"
 #endif

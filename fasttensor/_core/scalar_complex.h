@@ -35,11 +35,29 @@ FT_FN ft_c128 pow_c128(ft_c128 a, ft_c128 b) { return cpow(a, b); }
     FT_FN Z C(square)(Z z) { return z * z; } \
     FT_FN Z C(rsqrt)(Z z) { return (T)1 / C(sqrt)(z); } \
     FT_FN Z C(sigmoid)(Z z) { return (T)1 / ((T)1 + C(exp)(-z)); } \
-    /* d(z/|z|): the part of g across z, over |z| */ \
-    FT_FN Z C(sgn_backward)(Z g, Z z, Z s) { \
-        T r = C(abs)(z); \
-        T along = C(real)(g) * C(real)(s) + C(imag)(g) * C(imag)(s); \
-        return r == 0 ? MAKE(0, 0) : (g - s * along) / r; \
+    FT_FN int C(isinf)(Z z) { return F(isinf)(C(real)(z)) | F(isinf)(C(imag)(z)); } \
+    FT_FN int C(isfinite)(Z z) { return F(isfinite)(C(real)(z)) & F(isfinite)(C(imag)(z)); } \
+    FT_FN T C(angle)(Z z) { return F(atan2)(C(imag)(z), C(real)(z)); } \
+    FT_FN Z C(exp2)(Z z) { return C(exp)(z * (T)0.693147180559945309); } \
+    FT_FN Z C(log2)(Z z) { return C(log)(z) * (T)1.44269504088896341; } \
+    FT_FN Z C(log10)(Z z) { return C(log)(z) * (T)0.434294481903251828; } \
+    /* exp(z) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y) */ \
+    FT_FN Z C(expm1)(Z z) { \
+        T x = C(real)(z), y = C(imag)(z), h = F(sin)(y * (T)0.5); \
+        return MAKE(F(expm1)(x) * F(cos)(y) - (T)2 * h * h, y == 0 ? y : F(exp)(x) * F(sin)(y)); \
+    } \
+    /* |1 + z|^2 - 1 = x (2 + x) + y^2 */ \
+    FT_FN Z C(log1p)(Z z) { \
+        T x = C(real)(z), y = C(imag)(z), r = C(abs)(z); \
+        T re = r < (T)0.5 ? (T)0.5 * F(log1p)(x * ((T)2 + x) + y * y) : F(log)(F(hypot)((T)1 + x, y)); \
+        return MAKE(re, F(atan2)(y, (T)1 + x)); \
+    } \
+    FT_FN Z C(lerp)(Z a, Z b, Z w) { \
+        return C(abs)(w) < (T)0.5 ? a + w * (b - a) : b - (b - a) * ((T)1 - w); \
+    } \
+    FT_FN Z C(sinc)(Z z) { \
+        Z p = z * (T)3.14159265358979324; \
+        return z == (T)0 ? MAKE(1, 0) : C(sin)(p) / p; \
     }
 FT_COMPLEX(M)
 #undef M

@@ -21,9 +21,9 @@ FT_SIMD2(pow) FT_SIMD2(atan2) FT_SIMD2(hypot)
 #define FT_LIBM1(name) \
     FT_FN ft_f32 name##_f32(ft_f32 x) { return name##f(x); } \
     FT_FN ft_f64 name##_f64(ft_f64 x) { return name(x); }
-#define FT_LIBM2(name, c) \
-    FT_FN ft_f32 name##_f32(ft_f32 a, ft_f32 b) { return c##f(a, b); } \
-    FT_FN ft_f64 name##_f64(ft_f64 a, ft_f64 b) { return c(a, b); }
+#define FT_LIBM2(name) \
+    FT_FN ft_f32 name##_f32(ft_f32 a, ft_f32 b) { return name##f(a, b); } \
+    FT_FN ft_f64 name##_f64(ft_f64 a, ft_f64 b) { return name(a, b); }
 /* One body for both: T is the type, L(v) a literal of it, F(name) a function of it. */
 #define FT_F32_L(v) v##f
 #define FT_F64_L(v) v
@@ -34,20 +34,68 @@ FT_SIMD2(pow) FT_SIMD2(atan2) FT_SIMD2(hypot)
 FT_LIBM1(exp) FT_LIBM1(log) FT_LIBM1(sin) FT_LIBM1(cos) FT_LIBM1(tan) FT_LIBM1(asin) FT_LIBM1(acos) FT_LIBM1(atan)
 FT_LIBM1(sinh) FT_LIBM1(cosh) FT_LIBM1(tanh) FT_LIBM1(asinh) FT_LIBM1(acosh) FT_LIBM1(atanh) FT_LIBM1(exp2)
 FT_LIBM1(expm1) FT_LIBM1(log2) FT_LIBM1(log10) FT_LIBM1(log1p) FT_LIBM1(erf) FT_LIBM1(erfc) FT_LIBM1(sqrt)
-FT_LIBM1(floor) FT_LIBM1(ceil) FT_LIBM1(trunc)
-FT_LIBM2(pow, pow) FT_LIBM2(atan2, atan2) FT_LIBM2(hypot, hypot) FT_LIBM2(copysign, copysign)
+FT_LIBM1(fabs) FT_LIBM1(rint) FT_LIBM1(floor) FT_LIBM1(ceil) FT_LIBM1(trunc)
+FT_LIBM2(pow) FT_LIBM2(atan2) FT_LIBM2(hypot) FT_LIBM2(copysign) FT_LIBM2(fmod) FT_LIBM2(nextafter)
 
 #define M(T, L, F) \
     FT_FN T F(where)(int c, T a, T b) { return c ? a : b; } \
     FT_FN T F(zeros_like)(T x) { (void)x; return L(0.0); } \
-    FT_FN T F(abs)(T x) { return x < L(0.0) ? -x : x == L(0.0) ? L(0.0) : x; } \
+    FT_FN T F(infinity)(T x) { (void)x; return (T)INFINITY; } \
+    FT_FN int F(isinf)(T x) { return (x == (T)INFINITY) | (x == -(T)INFINITY); } \
+    FT_FN int F(isfinite)(T x) { return x - x == L(0.0); } \
+    FT_FN int F(signbit)(T x) { return F(copysign)(L(1.0), x) < L(0.0); } \
+    FT_FN T F(abs)(T x) { return F(fabs)(x); } \
     FT_FN T F(sgn)(T x) { return (T)((x > L(0.0)) - (x < L(0.0))); } \
     FT_FN T F(sign)(T x) { return (T)((x > L(0.0)) - (x < L(0.0))); } \
     FT_FN T F(square)(T x) { return x * x; } \
     FT_FN T F(rsqrt)(T x) { return L(1.0) / F(sqrt)(x); } \
     FT_FN T F(sigmoid)(T x) { return L(1.0) / (L(1.0) + F(exp)(-x)); } \
     FT_FN T F(maximum)(T a, T b) { return (a > b || a != a) ? a : b; } \
-    FT_FN T F(minimum)(T a, T b) { return (a < b || a != a) ? a : b; }
+    FT_FN T F(minimum)(T a, T b) { return (a < b || a != a) ? a : b; } \
+    FT_FN T F(angle)(T x) { return x != x ? x : x < L(0.0) ? L(3.14159265358979324) : L(0.0); } \
+    FT_FN T F(div_trunc)(T a, T b) { return F(trunc)(a / b); } \
+    /* Python's: the remainder takes the sign of the divisor, the quotient goes with it */ \
+    FT_FN T F(remainder)(T a, T b) { \
+        T m = F(fmod)(a, b); \
+        return (m != L(0.0)) & ((b < L(0.0)) != (m < L(0.0))) ? m + b : m; \
+    } \
+    FT_FN T F(floor_divide)(T a, T b) { \
+        if (b == L(0.0)) return a / b; \
+        T m = F(fmod)(a, b), q = (a - m) / b; \
+        if (m != L(0.0) && (b < L(0.0)) != (m < L(0.0))) q -= L(1.0); \
+        if (q == L(0.0)) return F(copysign)(L(0.0), a / b); \
+        T f = F(floor)(q); \
+        return q - f > L(0.5) ? f + L(1.0) : f; \
+    } \
+    FT_FN T F(round)(T x, T decimals) { \
+        if (decimals == L(0.0)) return F(rint)(x); \
+        T ten = F(pow)(L(10.0), F(fabs)(decimals)); \
+        return decimals > L(0.0) ? F(rint)(x * ten) / ten : F(rint)(x / ten) * ten; \
+    } \
+    FT_FN T F(logit_eps)(T x, T eps) { \
+        T z = x < eps ? eps : x > L(1.0) - eps ? L(1.0) - eps : x; \
+        return F(log)(z / (L(1.0) - z)); \
+    } \
+    FT_FN T F(sinc)(T x) { \
+        T p = L(3.14159265358979324) * x, s = F(sin)(p) / p; \
+        return x == L(0.0) ? L(1.0) : s; \
+    } \
+    /* from the nearer end, so that weights 0 and 1 give the ends themselves */ \
+    FT_FN T F(lerp)(T a, T b, T w) { \
+        return F(fabs)(w) < L(0.5) ? a + w * (b - a) : b - (b - a) * (L(1.0) - w); \
+    } \
+    FT_FN T F(logsigmoid)(T x) { return F(minimum)(x, L(0.0)) - F(log1p)(F(exp)(-F(fabs)(x))); } \
+    /* equal infinities: their difference would be NaN */ \
+    FT_FN T F(logaddexp)(T a, T b) { \
+        T d = a == b ? L(0.0) : F(fabs)(a - b); \
+        return F(maximum)(a, b) + F(log1p)(F(exp)(-d)); \
+    } \
+    FT_FN T F(logaddexp2)(T a, T b) { \
+        T d = a == b ? L(0.0) : F(fabs)(a - b); \
+        return F(maximum)(a, b) + F(log1p)(F(exp2)(-d)) * L(1.44269504088896341); \
+    } \
+    FT_FN T F(xlogy)(T a, T b) { T v = a * F(log)(b); return (a == L(0.0)) & (b == b) ? L(0.0) : v; } \
+    FT_FN T F(xlog1py)(T a, T b) { T v = a * F(log1p)(b); return (a == L(0.0)) & (b == b) ? L(0.0) : v; }
 FT_REAL(M)
 #undef M
 #endif

@@ -73,6 +73,8 @@ class _C:
 
     def emit_constant(self, node):
         value = node.value
+        if isinstance(value, complex) and self.suffix in _REAL:
+            return f"FT_{self.suffix.upper()}({value.real}, {value.imag})"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(f"literal {value!r}")
         if self.suffix in _INTS:

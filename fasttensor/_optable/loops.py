@@ -70,7 +70,7 @@ def backward(op, i, dtype):
     conj = is_complex and special is None
     bits = op.saves[i]
     result = BY_NAME[op.result(dtype.name)]
-    operands = [Operand("g", _real_of(dtype) if op.promote == "real" else dtype)]
+    operands = [Operand("g", _real_of(dtype) if op.real_result else dtype)]
     for k, n in enumerate(op.inputs):
         if bits >> k & 1:
             masked = n in op.mask

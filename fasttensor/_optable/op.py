@@ -33,6 +33,10 @@ class Op:
     mask: the operands, as "a" or "b", that are bool whatever the computing dtype.
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
+    special: names that it also has in the special namespace.
+    real: complex gives its real dtype, whatever `promote` says.
+    keyword_params, params_first: whether parameters go by keyword only, or before the operands.
+    inplace_flag: the function takes `inplace=False`.
     method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist.
     domain: where tests draw operands from; source: where the gradient's formula comes from.
     """
@@ -66,6 +70,10 @@ class Op:
     mask: str = ""
     args: tuple | None = None
     keyword_params: bool = False
+    params_first: bool = False
+    inplace_flag: bool = False
+    special: tuple = ()
+    real: bool = False
     source: str = "calculus"
     nin: int = 0
 
@@ -86,6 +94,10 @@ class Op:
     @property
     def namespaces(self):
         return (self.namespace,) if isinstance(self.namespace, str) else self.namespace
+
+    @property
+    def real_result(self):
+        return self.real or self.promote == "real"
 
     @property
     def inputs(self):
@@ -138,6 +150,6 @@ class Op:
         """The name of the result's dtype by the name of the computing dtype."""
         if self.promote == "bool":
             return "bool"
-        if self.promote == "real" and BY_NAME[dtype].kind == "complex":
+        if self.real_result and BY_NAME[dtype].kind == "complex":
             return next(n for n, d in BY_NAME.items() if d.suffix == BY_NAME[dtype].real)
         return dtype

@@ -1,19 +1,106 @@
-"""Rows: activation functions of neural networks."""
+"""Rows: activation functions of neural networks, and the elementwise parts of losses."""
 
-from .dtypes import FLOAT, INT
+from .dtypes import BOOL, FLOAT, INT, NUMERIC
 from .op import Op
 
+BOTH = ("torch", "nn.functional")
+
+
+def _act(name, expr, dx, doc, **more):
+    more.setdefault("namespace", "nn.functional")
+    if more["namespace"] == "nn.functional":
+        more.update(method=False)
+    return Op(name, expr, dx=dx, doc=doc, out=False, inplace_flag=True, **more)
+
+
+def _loss(name, expr, da, db, doc, **more):
+    return Op(name, expr, da=da, db=db, doc=doc, args=("input", "target", "weight")[: 3 if "dc" in more else 2],
+              out=False, inplace=False, **more)
+
+
+_TANH = "tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))"
+
 ROWS = (
-    Op("relu", "where(x < 0, 0, x)", dx="where(y > 0, g, 0)", int_expr="maximum(x, 0)", dtypes=INT + FLOAT,
-       out=False, doc="Zero below zero, the input above."),
-    Op("_gelu_erf", "0.5 * x * (1 + erf(x * 0.7071067811865476))",
-       dx="g * (0.5 * (1 + erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * exp(-0.5 * x * x))",
-       doc="The Gaussian error linear unit, by the error function."),
-    Op("_gelu_tanh", "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
-       dx="g * (0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))"
-          " + 0.5 * x * (1 - square(tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))"
-          " * 0.7978845608028654 * (1 + 0.134145 * x * x))",
-       doc="The Gaussian error linear unit, by its approximation with tanh."),
-    Op("silu", "x * sigmoid(x)", dx="g * (sigmoid(x) * (1 + x * (1 - sigmoid(x))))", namespace="nn.functional",
-       method=False, out=False, doc="The sigmoid linear unit, x * sigmoid(x)."),
+    _act("relu", "where(x < 0, 0, x)", "where(y > 0, g, 0)", "Zero below zero, the input above.",
+         int_expr="maximum(x, 0)", dtypes=INT + FLOAT, namespace=BOTH),
+    _act("relu6", "where(x < 0, 0, where(x > 6, 6, x))", "where((x > 0) and (x < 6), g, 0)",
+         "The input between 0 and 6.", int_expr="minimum(maximum(x, 0), 6)", dtypes=INT + FLOAT),
+    _act("hardtanh", "where(x < min_val, min_val, where(x > max_val, max_val, x))",
+         "where((x > min_val) and (x < max_val), g, 0)", "The input between `min_val` and `max_val`.",
+         params={"min_val": -1.0, "max_val": 1.0}, dtypes=("int8", "int16", "int32", "int64") + FLOAT),
+    _act("leaky_relu", "where(x > 0, x, x * negative_slope)", "where(x > 0, g, g * negative_slope)",
+         "The input above zero, times `negative_slope` below.", params={"negative_slope": 0.01}),
+    _act("elu", "where(x > 0, x, alpha * expm1(x))", "where(x > 0, g, g * (alpha * exp(x)))",
+         "The input above zero, `alpha` * (exp(x) - 1) below.", params={"alpha": 1.0}),
+    _act("selu", "where(x > 0, 1.0507009873554805 * x, 1.7580993408473766 * expm1(x))",
+         "where(x > 0, 1.0507009873554805 * g, g * (1.7580993408473766 * exp(x)))",
+         "elu with the scale and slope that keep mean 0 and variance 1.", namespace=BOTH,
+         source="Klambauer et al., Self-Normalizing Neural Networks"),
+    _act("celu", "where(x > 0, x, alpha * expm1(x / alpha))", "where(x > 0, g, g * exp(x / alpha))",
+         "elu with a slope of 1 at zero for every `alpha`.", params={"alpha": 1.0}, namespace=BOTH),
+    _act("_gelu_erf", "0.5 * x * (1 + erf(x * 0.7071067811865476))",
+         "g * (0.5 * (1 + erf(x * 0.7071067811865476)) + x * (0.3989422804014327 * exp(-0.5 * x * x)))",
+         "The Gaussian error linear unit, by the error function.", source="Hendrycks and Gimpel, arXiv 1606.08415"),
+    _act("_gelu_tanh", f"0.5 * x * (1 + {_TANH})",
+         f"g * (0.5 * (1 + {_TANH}) + 0.5 * x * (1 - square({_TANH}))"
+         " * (0.7978845608028654 * (1 + 0.134145 * x * x)))",
+         "The Gaussian error linear unit, by its approximation with tanh.",
+         source="Hendrycks and Gimpel, arXiv 1606.08415"),
+    _act("silu", "x * sigmoid(x)", "g * (sigmoid(x) * (1 + x * (1 - sigmoid(x))))", "x * sigmoid(x)."),
+    _act("mish", "x * tanh(log1p(exp(x)))",
+         "g * (tanh(log1p(exp(x))) + x * sigmoid(x) * (1 - square(tanh(log1p(exp(x))))))",
+         "x * tanh(softplus(x)).", source="Misra, arXiv 1908.08681"),
+    Op("softplus", "where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)",
+       dx="where(x * beta > threshold, g, g * sigmoid(x * beta))", params={"beta": 1.0, "threshold": 20.0},
+       namespace="nn.functional", method=False, inplace=False, out=False,
+       doc="log(1 + exp(`beta` * x)) / `beta`, the input itself above `threshold`."),
+    Op("softsign", "x / (1 + abs(x))", dx="g / square(1 + abs(x))", namespace="nn.functional", promote="float",
+       method=False, inplace=False, out=False, doc="x / (1 + |x|)."),
+    Op("tanhshrink", "x - tanh(x)", dx="g * square(tanh(x))", namespace="nn.functional", promote="float",
+       method=False, inplace=False, out=False, doc="x - tanh(x)."),
+    Op("logsigmoid", "logsigmoid(x)", dx="g * sigmoid(-x)", namespace="nn.functional", method=False, inplace=False,
+       out=False, doc="log(sigmoid(x)), without overflow on the way."),
+    _act("hardsigmoid", "minimum(maximum(x + 3, 0), 6) / 6", "where((x > -3) and (x < 3), g / 6, 0)",
+         "(x + 3) / 6 between 0 and 1."),
+    _act("hardswish", "x * minimum(maximum(x + 3, 0), 6) / 6",
+         "where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))", "x * hardsigmoid(x)."),
+    Op("hardshrink", "where((x >= -lambd) and (x <= lambd), 0, x)", dx="where((x >= -lambd) and (x <= lambd), 0, g)",
+       params={"lambd": 0.5}, namespace=BOTH, inplace=False, doc="Zero from -`lambd` to `lambd`, the input elsewhere."),
+    Op("softshrink", "where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))",
+       dx="where((x >= -lambd) and (x <= lambd), 0, g)", params={"lambd": 0.5}, namespace="nn.functional",
+       method=False, inplace=False, doc="The input moved by `lambd` towards zero."),
+    _act("threshold", "where(x <= threshold, value, x)", "where(x <= threshold, 0, g)",
+         "`value` where the input is at most `threshold`.", params={"threshold": None, "value": None},
+         dtypes=INT + FLOAT, namespace=BOTH),
+    Op("_prelu", "where(a > 0, a, b * a)", da="where(a > 0, g, b * g)", db="where(a > 0, 0, a * g)", out=False,
+       args=("input", "weight"), doc="The input above zero, times `weight` below."),
+    Op("_masked_scale", "where(b, a * scale, 0)", da="where(b, g * scale, 0)", complex_da="where(b, g * scale, 0)",
+       dtypes=FLOAT + ("complex64", "complex128"), mask="b",
+       params={"scale": 1.0}, args=("input", "mask"), doc="`input` * `scale` where `mask`, zero elsewhere: dropout."),
+    Op("_mul_scale", "a * b * scale", da="g * b * scale", db="g * a * scale", dtypes=NUMERIC, params={"scale": 1.0},
+       doc="`input` * `other` * `scale`."),
+    _loss("_squared_error", "(a - b) * (a - b)", "g * 2 * (a - b)", "g * 2 * (b - a)", "The squared error."),
+    _loss("_absolute_error", "abs(a - b)", "g * sgn(a - b)", "g * sgn(b - a)", "The absolute error."),
+    _loss("_huber", "where(abs(a - b) <= delta, 0.5 * (a - b) * (a - b), delta * (abs(a - b) - 0.5 * delta))",
+          "g * minimum(maximum(a - b, -delta), delta)", "g * minimum(maximum(b - a, -delta), delta)",
+          "Huber's loss.", params={"delta": 1.0}, source="Huber 1964"),
+    _loss("_smooth_l1", "where(abs(a - b) < beta, 0.5 * (a - b) * (a - b) / beta, abs(a - b) - 0.5 * beta)",
+          "where(abs(a - b) < beta, g * (a - b) / beta, g * sgn(a - b))",
+          "where(abs(a - b) < beta, g * (b - a) / beta, g * sgn(b - a))", "The smooth absolute error.",
+          params={"beta": 1.0}, source="Girshick, Fast R-CNN"),
+    _loss("_bce", "-(b * maximum(log(a), -100) + (1 - b) * maximum(log1p(-a), -100))",
+          "g * (a - b) / maximum((1 - a) * a, 1e-12)", "g * (log1p(-a) - log(a))",
+          "Binary cross entropy, its logarithms at least -100.", domain=(0.1, 0.9)),
+    _loss("_bce_logits", "(1 - b) * a - logsigmoid(a)", "g * (sigmoid(a) - b)", "-(g * a)",
+          "Binary cross entropy of the sigmoid of the input."),
+    _loss("_bce_logits_weighted", "(1 - b) * a - ((c - 1) * b + 1) * logsigmoid(a)",
+          "g * ((c * b + 1 - b) * sigmoid(a) - c * b)", "-(g * (a + (c - 1) * logsigmoid(a)))",
+          "Binary cross entropy of the sigmoid of the input, `weight` on its positive part.",
+          dc="-(g * (b * logsigmoid(a)))"),
+    _loss("_kl_div", "xlogy(b, b) - a * b", "-(g * b)", "where(b == 0, 0, g * (log(b) + 1 - a))",
+          "target * (log(target) - input).", domain_b=(0.1, 0.9)),
+    _loss("_kl_div_log", "exp(b) * (b - a)", "-(g * exp(b))", "g * (exp(b) * (b - a + 1))",
+          "exp(target) * (target - input)."),
+    _loss("_soft_margin", "-logsigmoid(a * b)", "-(g * (b * sigmoid(-(a * b))))", "-(g * (a * sigmoid(-(a * b))))",
+          "log(1 + exp(-input * target))."),
 )

@@ -37,10 +37,13 @@ def _wrapper(op):
     params = _params(op)
     code = code_name(op)
     rest = ["None"] * (3 - op.nin)
+    call = f"call{op.nin}({code}, {', '.join(arguments)}, {par}, {'out' if op.out else 'None'})"
+    flagged = f"run_inplace({code}, {', '.join([*arguments, *rest])}, {par}) if inplace else {call}"
+    free = [*params, *arguments] if op.params_first else [*arguments, *params, *(["inplace=False"] if op.inplace_flag else [])]
     return Wrapper(
-        op, op.name, ", ".join([*arguments, *params]), ", ".join(["self", *arguments[1:], *params]),
-        _body(op, f"call{op.nin}({code}, {', '.join(arguments)}, {par}, {'out' if op.out else 'None'})"),
-        _body(op, f"inplace({code}, {', '.join(['self', *arguments[1:], *rest])}, {par})"),
+        op, op.name, ", ".join(free), ", ".join(["self", *arguments[1:], *params]),
+        _body(op, flagged if op.inplace_flag else call),
+        _body(op, f"run_inplace({code}, {', '.join(['self', *arguments[1:], *rest])}, {par})"),
         _doc(op, arguments), f"In-place version of :func:`{op.name}`.")
 
 
@@ -96,7 +99,8 @@ def values():
     for op in OPS:
         for space in op.namespaces:
             if space != "torch":
-                spaces.setdefault(space, []).append(op)
+                spaces.setdefault(space, []).extend((name, op) for name in (op.name, *op.aliases))
+        spaces.setdefault("special", []).extend((name, op) for name in op.special)
     return {"wrappers": wrappers, "spaces": spaces}
 
 

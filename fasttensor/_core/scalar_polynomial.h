@@ -1,0 +1,88 @@
+/* Orthogonal polynomials p_n(x) by their three-term recurrences (DLMF 18.9); Chebyshev's inside (-1, 1) by angles, so
+ * that no degree makes them slow. n is truncated; a negative one gives 0. */
+#ifndef FT_SCALAR_POLYNOMIAL_H
+#define FT_SCALAR_POLYNOMIAL_H
+
+/* Degrees above this would take seconds: NaN, except where a closed form serves. */
+#define FT_MAX_DEGREE 1e6
+
+/* p0 = 1, p1 = 2 x - shift, p(k+1) = 2 x p(k) - p(k-1): Chebyshev's four kinds by their p1 */
+FT_FN double ft_chebyshev_run(double x, double n, double p1) {
+    if (n == 0) return 1;
+    double p = 1, q = p1;
+    for (double k = 1; k < n; k++) {
+        double r = 2 * x * q - p;
+        p = q;
+        q = r;
+        if (isinf(q)) break;
+    }
+    return q;
+}
+FT_BIG ft_f64 chebyshev_polynomial_t_f64(ft_f64 x, ft_f64 n) {
+    n = trunc(n);
+    if (n < 0) return 0;
+    if (fabs(x) == 1) return x > 0 || fmod(n, 2) == 0 ? 1 : -1;
+    if (n > 6 && fabs(x) < 1) return cos(n * acos(x));
+    return ft_chebyshev_run(x, n, x);
+}
+FT_BIG ft_f64 chebyshev_polynomial_u_f64(ft_f64 x, ft_f64 n) {
+    n = trunc(n);
+    if (n < 0) return 0;
+    if (fabs(x) == 1) return x > 0 || fmod(n, 2) == 0 ? n + 1 : -(n + 1);
+    if (n > 8 && fabs(x) < 1) {
+        double t = acos(x);
+        return sin(t) != 0 ? sin((n + 1) * t) / sin(t) : (n + 1) * cos((n + 1) * t) / x;
+    }
+    return ft_chebyshev_run(x, n, 2 * x);
+}
+FT_BIG ft_f64 chebyshev_polynomial_v_f64(ft_f64 x, ft_f64 n) {
+    n = trunc(n);
+    if (n < 0) return 0;
+    if (fabs(x) == 1) return x > 0 ? 1 : fmod(n, 2) == 0 ? 2 * n + 1 : -(2 * n + 1);
+    if (n > 8 && fabs(x) < 1) {
+        double t = acos(x);
+        return cos(t / 2) != 0 ? cos((n + 0.5) * t) / cos(t / 2) : fmod(n, 2) == 0 ? 2 * n + 1 : -(2 * n + 1);
+    }
+    return ft_chebyshev_run(x, n, 2 * x - 1);
+}
+FT_BIG ft_f64 chebyshev_polynomial_w_f64(ft_f64 x, ft_f64 n) {
+    n = trunc(n);
+    if (n < 0) return 0;
+    if (fabs(x) == 1) return x > 0 ? 2 * n + 1 : fmod(n, 2) == 0 ? 1 : -1;
+    if (n > 8 && fabs(x) < 1) {
+        double t = acos(x);
+        return sin(t / 2) != 0 ? sin((n + 0.5) * t) / sin(t / 2) : 2 * n + 1;
+    }
+    return ft_chebyshev_run(x, n, 2 * x + 1);
+}
+FT_FN ft_f64 shifted_chebyshev_polynomial_t_f64(ft_f64 x, ft_f64 n) { return chebyshev_polynomial_t_f64(2 * x - 1, n); }
+FT_FN ft_f64 shifted_chebyshev_polynomial_u_f64(ft_f64 x, ft_f64 n) { return chebyshev_polynomial_u_f64(2 * x - 1, n); }
+FT_FN ft_f64 shifted_chebyshev_polynomial_v_f64(ft_f64 x, ft_f64 n) { return chebyshev_polynomial_v_f64(2 * x - 1, n); }
+FT_FN ft_f64 shifted_chebyshev_polynomial_w_f64(ft_f64 x, ft_f64 n) { return chebyshev_polynomial_w_f64(2 * x - 1, n); }
+
+/* p0 = 1, p1, p(k+1) = (slope(k) x + offset(k)) p(k) - back(k) p(k-1) */
+#define FT_RECURRENCE(name, P1, STEP) \
+    FT_BIG ft_f64 name##_f64(ft_f64 x, ft_f64 n) { \
+        n = trunc(n); \
+        if (n < 0) return 0; \
+        if (n == 0) return 1; \
+        if (n > FT_MAX_DEGREE) return (double)NAN; \
+        double p = 1, q = P1; \
+        for (double k = 1; k < n && !isinf(q) && q == q; k++) { \
+            double r = STEP; \
+            p = q; \
+            q = r; \
+        } \
+        return q; \
+    }
+FT_RECURRENCE(hermite_polynomial_h, 2 * x, 2 * x * q - 2 * k * p)
+FT_RECURRENCE(hermite_polynomial_he, x, x * q - k * p)
+FT_RECURRENCE(laguerre_polynomial_l, 1 - x, ((2 * k + 1 - x) * q - k * p) / (k + 1))
+FT_RECURRENCE(legendre_polynomial_p, x, ((2 * k + 1) * x * q - k * p) / (k + 1))
+
+FT_DOUBLE2(chebyshev_polynomial_t) FT_DOUBLE2(chebyshev_polynomial_u) FT_DOUBLE2(chebyshev_polynomial_v)
+FT_DOUBLE2(chebyshev_polynomial_w) FT_DOUBLE2(shifted_chebyshev_polynomial_t)
+FT_DOUBLE2(shifted_chebyshev_polynomial_u) FT_DOUBLE2(shifted_chebyshev_polynomial_v)
+FT_DOUBLE2(shifted_chebyshev_polynomial_w) FT_DOUBLE2(hermite_polynomial_h) FT_DOUBLE2(hermite_polynomial_he)
+FT_DOUBLE2(laguerre_polynomial_l) FT_DOUBLE2(legendre_polynomial_p)
+#endif
