@@ -37,7 +37,8 @@ dispatch.set_hook("strided", strided)
 
 def families():
     """The modules of public functions, in order."""
-    return [import_module("fasttensor.functional." + name) for name in FAMILIES]
+    from importlib.util import find_spec
+    return [import_module("fasttensor.functional." + name) for name in FAMILIES if find_spec("fasttensor.functional." + name)]
 
 
 def fill(namespace):
@@ -55,11 +56,7 @@ def fill(namespace):
     names.update((name, getattr(copying, name)) for name in
                  ("memory_format", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
     methods = {}
-    in_special = generated_functions.NAMESPACES.get("special", {})
-    in_nn = generated_functions.NAMESPACES.get("nn.functional", {})
-    for name, function in generated_functions.FUNCTIONS.items():
-        if not name.startswith("_") and not ((name in in_special or name in in_nn) and name not in generated_functions.TORCH):
-            names[name] = function
+    names.update((name, function) for name, function in generated_functions.NAMESPACES["torch"].items() if name[0] != "_")
     methods.update(generated_functions.METHODS)
     for family in families():
         names.update((name, getattr(family, name)) for name in family.__all__)

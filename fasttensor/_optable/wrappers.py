@@ -98,8 +98,7 @@ def values():
     spaces = {}
     for op in OPS:
         for space in op.namespaces:
-            if space != "torch":
-                spaces.setdefault(space, []).extend((name, op) for name in (op.name, *op.aliases))
+            spaces.setdefault(space, []).extend((name, op) for name in (op.name, *op.aliases))
         spaces.setdefault("special", []).extend((name, op) for name in op.special)
     return {"wrappers": wrappers, "spaces": spaces}
 
