@@ -7,7 +7,7 @@ from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport ITEMSIZE, INT64, BOOL
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, binary_slots, SLOT_GETITEM, inference_enabled
-from fasttensor._core.dispatch import hook as python_hook
+from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.graph cimport *
 
 

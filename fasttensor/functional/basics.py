@@ -3,6 +3,7 @@
 from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import copying, views
+from fasttensor.autograd.graph import set_sum_to
 from fasttensor.autograd.rule import Rule, apply
 
 globals().update(views.FUNCTIONS)
@@ -201,6 +202,12 @@ def untyped_storage(self):
 
 unsafe_chunk, unsafe_split, split_copy = chunk, split, split
 
+def _sum_to(g, dims, sizes):
+    """A broadcast gradient summed back to an operand's shape."""
+    return g.sum(dims, keepdim=True).reshape(sizes)
+
+
+set_sum_to(_sum_to)
 set_hook("view_dtype", _view_dtype)
 set_hook("unbind", unbind)
 
