@@ -603,6 +603,26 @@ def view_dtype(Tensor x not None, d):
     return y
 
 
+def complex_parts(Tensor x not None):
+    """A complex tensor's parts as a last dimension, over the same memory, without history."""
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int d
+    for d in range(x.rank):
+        sizes[d], steps[d] = x.sizes[d], 2 * x.steps[d]
+    sizes[x.rank], steps[x.rank] = 2, 1
+    return from_storage(x.store, real_code(x.code), x.rank + 1, sizes, steps, 2 * x.offset)
+
+
+def parts_as_complex(Tensor x not None):
+    """The inverse of complex_parts."""
+    cdef Py_ssize_t steps[64]
+    cdef int d
+    for d in range(x.rank - 1):
+        steps[d] = x.steps[d] // 2
+    return from_storage(x.store, complex_code(x.code), x.rank - 1, x.sizes, steps, x.offset // 2)
+
+
 METHODS = {
     "clone": clone, "contiguous": contiguous, "is_contiguous": is_contiguous, "to": to, "type": type_of, "type_as": type_as,
     "cpu": cpu, "cuda": cuda, "copy_": copy_, "fill_": fill_, "zero_": zero_, "detach": detach, "detach_": detach_,

@@ -23,9 +23,22 @@ cdef extern from "elementwise.h":
         FT_BITWISE_AND, FT_BITWISE_OR, FT_BITWISE_XOR, FT_BITWISE_NOT, FT_BITWISE_LEFT_SHIFT, FT_BITWISE_RIGHT_SHIFT
         FT_LOGICAL_NOT, FT_LT, FT_LE, FT_EQ, FT_NE, FT_GT, FT_GE, FT_NEG, FT_ABS
 
+class Names(dict):
+    """Functions over Tensors by the names that derivative expressions use: the table's own, and what
+    the functional layer provides."""
+
+    def __missing__(self, name):
+        from fasttensor.autograd.generated_functions import FUNCTIONS
+        function = FUNCTIONS.get(name) or FUNCTIONS.get("_" + name)
+        if function is None:
+            raise RuntimeError(f"derivative expressions know no function {name!r}")
+        self[name] = function
+        return function
+
+
 cdef const ft_op *rows = table()
 cdef list LABELS = []               # PyTorch's node names by row
-cdef dict NAMESPACE = {}            # functions over Tensors for double backward
+NAMESPACE = Names()                 # functions over Tensors for double backward
 cdef double ONE[4]
 ONE[:] = [1.0, 1.0, 1.0, 1.0]
 
@@ -35,7 +48,7 @@ for _row in range(FT_NOPS):
     LABELS.append(rows[_row].label.decode())
 
 
-def provide(dict functions):
+def provide(functions):
     """The functions over Tensors that derivative expressions call by name."""
     NAMESPACE.update(functions)
 

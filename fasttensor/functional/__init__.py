@@ -4,5 +4,5 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 `NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names. Families import earlier ones only.
 """
 
-FAMILIES = ("common", "basics", "elementwise", "creation", "random", "convert", "printing", "reduction", "matmul",
+FAMILIES = ("common", "basics", "numeric_info", "elementwise", "creation", "random", "convert", "printing", "reduction", "matmul",
             "softmax", "norm", "indexing", "sorting", "joining", "conv", "pool", "losses")

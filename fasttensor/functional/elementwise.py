@@ -1,0 +1,410 @@
+"""Elementwise functions whose signatures are wider than a row of the operation table."""
+
+from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.dispatch import set_hook
+from fasttensor._core.tensor import Tensor
+from fasttensor.autograd import copying, elementwise
+from fasttensor.autograd.generated_functions import FUNCTIONS, METHODS as ROW_METHODS
+from fasttensor.autograd.rule import Rule, apply
+from fasttensor.functional.common import check_tensor, describe, give, in_place
+
+__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "round", "real", "imag",
+           "conj", "view_as_real", "view_as_complex", "resolve_conj", "resolve_neg", "is_conj", "is_neg", "positive", "fix", "arctan2",
+           "polygamma", "mvlgamma", "clamp_min", "clamp_max", "ldexp", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
+           "true_divide", "floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit", "threshold", "threshold_"]
+F = FUNCTIONS
+bool_dtype, int64, float32, float64 = DTYPES["bool"], DTYPES["int64"], DTYPES["float32"], DTYPES["float64"]
+
+
+def is_number(value):
+    """Whether PyTorch takes the value for a number."""
+    return isinstance(value, (int, float, complex)) or (hasattr(value, "__float__") and not isinstance(value, Tensor)
+                                                        and getattr(value, "ndim", 1) == 0)
+
+
+# --- bounds ---
+def clamp(input, min=None, max=None, *, out=None):
+    """`input` bounded below by `min` and above by `max`, each a number, a Tensor or None; NaN stays.
+
+    Where min > max the result is max. The gradient passes where the value was inside the bounds.
+
+    >>> import fasttensor as torch
+    >>> torch.tensor([-2.0, 0.5, 3.0]).clamp(-1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    check_tensor("clamp", input)
+    if min is None and max is None:
+        raise ValueError("clamp: At least one of 'min' or 'max' must not be None")
+    if input.is_complex():
+        raise RuntimeError(f"clamp is not supported for complex types: {describe(input)}")
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    if tensors:
+        if min is not None and max is not None:
+            return F["_clamp"](input, min, max, out=out)
+        return F["maximum"](input, min, out=out) if max is None else F["minimum"](input, max, out=out)
+    bounds = [b for b in (min, max) if b is not None]
+    kind = input.dtype
+    for b in bounds:
+        kind = elementwise_type(input, b) if not isinstance(b, bool) else kind
+    x = input if kind == input.dtype else input.to(kind)
+    if not kind.is_floating_point:
+        exact = [int(b) for b in bounds]
+        if builtin_max(map(abs, exact)) >= 1 << 53:      # beyond what the row's double parameters hold exactly
+            return give(out, clamp_exact(x, min, max), "clamp")
+    if min is None:
+        return F["_clamp_max_scalar"](x, max, out=out)
+    if max is None:
+        return F["_clamp_min_scalar"](x, min, out=out)
+    return F["_clamp_scalar"](x, min, max, out=out)
+
+
+builtin_max = max
+
+
+def clamp_exact(x, low, high):
+    """clamp of integers with bounds that a double cannot hold."""
+    if low is not None:
+        x = F["maximum"](x, low)
+    return x if high is None else F["minimum"](x, high)
+
+
+def elementwise_type(a, b):
+    """The dtype of an operation between the two."""
+    return copying.result_type(a, b)
+
+
+clip = clamp
+
+
+def clamp_min(input, min, *, out=None):
+    """`input` bounded below."""
+    return clamp(input, min=min, out=out)
+
+
+def clamp_max(input, max, *, out=None):
+    """`input` bounded above."""
+    return clamp(input, max=max, out=out)
+
+
+# --- division and powers ---
+def div(input, other, *, rounding_mode=None, out=None):
+    """`input` / `other`: true division, or rounded towards zero ("trunc") or down ("floor").
+
+    >>> import fasttensor as torch
+    >>> torch.div(torch.tensor([-7, 7]), 2, rounding_mode="floor")
+    tensor([-4,  3])
+    """
+    return F[_division(rounding_mode)](input, other, out=out)
+
+
+def _division(rounding_mode):
+    if rounding_mode is None:
+        return "_div"
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    return "_div_" + rounding_mode
+
+
+def div_(self, other, *, rounding_mode=None):
+    """In-place version of :func:`div`."""
+    return ROW_METHODS[_division(rounding_mode) + "_"](self, other)
+
+
+divide = div
+floor_divide = F["floor_divide"]
+
+
+def true_divide(input, other, *, out=None):
+    """`input` / `other`."""
+    return F["_div"](input, other, out=out)
+
+
+def true_divide_(self, other):
+    """In-place version of :func:`true_divide`."""
+    return ROW_METHODS["_div_"](self, other)
+
+
+def pow(input, exponent, *, out=None):
+    """`input` raised to `exponent`; either may be a number.
+
+    Raises RuntimeError for integers raised to a negative integer number.
+
+    >>> import fasttensor as torch
+    >>> torch.pow(torch.tensor([1.0, 2.0]), 2)
+    tensor([1., 4.])
+    """
+    if isinstance(input, Tensor) and is_number(exponent):
+        if exponent == 2 and out is None and input.dtype is not bool_dtype and not isinstance(exponent, (float, complex)):
+            return F["square"](input)
+        if isinstance(exponent, int) and exponent < 0 and not (input.is_floating_point() or input.is_complex()):
+            raise RuntimeError(f"pow: Integers to negative integer powers are not allowed ({describe(input)} to {exponent}): convert with .float()")
+        if exponent == 2 and out is None and (input.is_floating_point() or input.is_complex()):
+            return F["square"](input)
+        if exponent == 0.5 and out is None and (input.is_floating_point() or input.is_complex()) and not input.requires_grad:
+            return F["sqrt"](input)
+    return F["pow"](input, exponent, out=out)
+
+
+def float_power(input, exponent, *, out=None):
+    """`input` raised to `exponent` in float64, or complex128 where either is complex."""
+    complex_ = any(v.is_complex() if isinstance(v, Tensor) else isinstance(v, complex) for v in (input, exponent))
+    kind = DTYPES["complex128"] if complex_ else float64
+    if out is not None and out.dtype is not kind:
+        raise RuntimeError(f"float_power: the output given to float_power has dtype {out.dtype} but the operation's result requires dtype {kind}")
+    a, b = (v.to(kind) if isinstance(v, Tensor) else v for v in (input, exponent))
+    return pow(a, b, out=out)
+
+
+def float_power_(self, exponent):
+    """In-place version of :func:`float_power`, for float64 and complex128."""
+    kind = DTYPES["complex128"] if self.is_complex() or isinstance(exponent, complex) else float64
+    if self.dtype is not kind:
+        raise RuntimeError(f"float_power_: the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype {kind}")
+    return self.copy_(float_power(self, exponent))
+
+
+def rsub(input, other, *, alpha=1):
+    """`other` - alpha * `input`."""
+    return F["rsub"](input, other, alpha=alpha)
+
+
+def where(condition, input=None, other=None, *, out=None):
+    """`input` where `condition` is true, `other` elsewhere; with the condition alone, the indices where it is true.
+
+    >>> import fasttensor as torch
+    >>> torch.where(torch.tensor([True, False]), 1.0, 0.0)
+    tensor([1., 0.])
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    check_tensor("where", condition)
+    if condition.dtype is not bool_dtype and condition.dtype is not DTYPES["uint8"]:
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+    return F["where"](condition, input, other, out=out)
+
+
+def method_where(self, condition, other):
+    """This tensor's elements where `condition` is true, those of `other` elsewhere."""
+    return where(condition, self, other)
+
+
+# --- rounding, repairing ---
+def round(input, *, decimals=0, out=None):
+    """Rounded to the nearest, ties to even; with `decimals`, to that many decimal places."""
+    if decimals == 0:
+        return F["round"](input, out=out)
+    if not input.is_floating_point():
+        raise RuntimeError(f'"round_vml_cpu" not implemented for {input.dtype.name!r} with decimals={decimals}: convert with .float()')
+    factor = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return give(out, F["_div"](F["round"](input * factor), factor), "round")
+    return give(out, F["round"](input / factor) * factor, "round")
+
+
+def round_(self, *, decimals=0):
+    """In-place version of :func:`round`."""
+    return ROW_METHODS["round_"](self) if decimals == 0 else self.copy_(round(self, decimals=decimals))
+
+
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite values)."""
+    check_tensor("nan_to_num", input)
+    if input.is_complex():
+        parts = [nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)]
+        from fasttensor.functional.creation import complex
+        return give(out, complex(*parts), "nan_to_num")
+    if not input.is_floating_point():
+        return give(out, input.clone(), "nan_to_num")
+    from fasttensor.functional.numeric_info import finfo
+    info = finfo(input.dtype)
+    return F["_nan_to_num"](input, 0.0 if nan is None else nan, info.max if posinf is None else posinf,
+                            info.min if neginf is None else neginf, out=out)
+
+
+def logit(input, eps=None, *, out=None):
+    """log(x / (1 - x)), with x first bounded to [eps, 1 - eps] where `eps` is given."""
+    return F["_logit"](input, out=out) if eps is None else F["_logit_eps"](input, eps, out=out)
+
+
+def positive(input):
+    """`input` itself; bool is refused."""
+    return +input
+
+
+def threshold(input, threshold, value, inplace=False):
+    """`input` where it is greater than `threshold`, `value` elsewhere."""
+    return ROW_METHODS["threshold_"](input, threshold, value) if inplace else F["threshold"](input, threshold, value)
+
+
+threshold_ = ROW_METHODS.get("threshold_")
+fix, arctan2 = F["trunc"], F["atan2"]
+addcmul, addcdiv, lerp, erfinv, signbit = (F[n] for n in ("addcmul", "addcdiv", "lerp", "erfinv", "signbit"))
+logical_not, isreal, angle, conj_physical, ldexp = (F[n] for n in ("logical_not", "isreal", "angle", "conj_physical", "ldexp"))
+
+
+# --- special cases of special functions ---
+def polygamma(n, input, *, out=None):
+    """The n-th derivative of digamma; n is a non-negative int."""
+    if n < 0:
+        raise RuntimeError(f"polygamma(n, x) does not support negative n, got n={n}")
+    return F["polygamma"](input, n, out=out)
+
+
+def method_polygamma(self, n):
+    """The n-th derivative of digamma."""
+    return polygamma(n, self)
+
+
+def mvlgamma(input, p, *, out=None):
+    """The multivariate log-gamma function of dimension p: p (p - 1) / 4 log(pi) + sum of lgamma(x - (i - 1) / 2)."""
+    import math
+    if p < 1:
+        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
+    x = input if input.is_floating_point() else input.to(get_default_dtype())
+    total = p * (p - 1) / 4 * math.log(math.pi)
+    for i in range(p):
+        total = F["lgamma"](x - i / 2) + total
+    return give(out, total, "mvlgamma")
+
+
+def frexp(input, *, out=None):
+    """Mantissa in [0.5, 1) and int32 exponent with input = mantissa * 2 ** exponent."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {describe(input)}")
+    from collections import namedtuple
+    magnitude = input.detach().abs()
+    plain = (magnitude > 0) & F["isfinite"](magnitude)
+    tiny = magnitude < 1e-30 if input.dtype is not DTYPES["float16"] else magnitude < 0
+    shift = 120 if input.dtype is not DTYPES["float16"] else 0
+    scaled = F["where"](tiny, magnitude * 2.0 ** shift, magnitude)
+    exponent = F["floor"](F["log2"](F["where"](plain, scaled, 1.0))) + 1
+    exponent = exponent + (scaled * F["exp2"](-exponent.clamp(-100, 100)) >= 1).to(exponent.dtype) * plain.to(exponent.dtype)
+    exponent = F["where"](tiny, exponent - shift, exponent)
+    exponent = F["where"](plain, exponent, 0.0)
+    half = F["trunc"](exponent / 2)
+    mantissa = input * F["exp2"](-half) * F["exp2"](half - exponent)
+    return give(out, namedtuple("frexp", ["mantissa", "exponent"])(mantissa, exponent.to(DTYPES["int32"])), "frexp")
+
+
+# --- complex numbers ---
+class ViewAsReal(Rule):
+    """A complex tensor's parts as a last dimension of 2."""
+    view = True
+
+    @staticmethod
+    def forward(ctx, x):
+        return copying.complex_parts(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return view_as_complex(g.contiguous()),
+
+
+class ViewAsComplex(Rule):
+    """A last dimension of 2 as complex numbers."""
+    view = True
+
+    @staticmethod
+    def forward(ctx, x):
+        return copying.parts_as_complex(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return view_as_real(g),
+
+
+def view_as_real(input):
+    """A complex tensor's real and imaginary parts as a last dimension of size 2, over the same memory."""
+    if not input.is_complex():
+        raise RuntimeError(f"view_as_real is only supported for complex tensors, got {describe(input)}")
+    return apply(ViewAsReal, input)
+
+
+def view_as_complex(input):
+    """A tensor whose last dimension is 2 as complex numbers over the same memory."""
+    if input.dtype not in (float32, float64):
+        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
+    if input.ndim == 0 or input.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, got {describe(input)}")
+    if input.stride(-1) != 1 or any(s % 2 for s in input.stride()[:-1]) or input.storage_offset() % 2:
+        raise RuntimeError("view_as_complex: Tensor must have a last dimension with stride 1, and others divisible by 2: use .contiguous()")
+    return apply(ViewAsComplex, input)
+
+
+def real(input):
+    """The real part, a view for complex tensors."""
+    return view_as_real(input).select(-1, 0) if input.is_complex() else input
+
+
+def imag(input):
+    """The imaginary part as a view; RuntimeError for real tensors."""
+    if not input.is_complex():
+        raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes: {describe(input)}")
+    return view_as_real(input).select(-1, 1)
+
+
+def _set_part(part):
+    def setter(self, value):
+        part(self).copy_(value)
+    return setter
+
+
+def conj(input):
+    """The complex conjugate, computed at once (there is no lazy conjugate bit); real tensors come back as they are."""
+    return F["conj_physical"](input) if input.is_complex() else input
+
+
+def resolve_conj(input):
+    """`input`: conjugates are never lazy here."""
+    return input
+
+
+def resolve_neg(input):
+    """`input`: negation is never lazy here."""
+    return input
+
+
+def is_conj(input):
+    """False: conjugates are never lazy here."""
+    return False
+
+
+is_neg = is_conj
+
+
+def _adjoint(self):
+    """The conjugate transpose of the last two dimensions."""
+    return conj(self.mT) if self.ndim >= 2 else conj(self)
+
+
+def _h(self):
+    """A matrix's conjugate transpose."""
+    if self.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+    return conj(self.t())
+
+
+def contains(self, value):
+    """Whether an element equals `value`."""
+    return bool((self == value).any())
+
+
+set_hook("contains", contains)
+elementwise.provide({
+    "pow": pow, "conj": conj, "is_complex": lambda t: isinstance(t, Tensor) and t.is_complex(), "real": real, "where": F["where"],
+    "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"), "polygamma": lambda x, n: F["polygamma"](x, n),
+})
+
+METHODS = {
+    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp), "clip_": in_place(clamp),
+    "clamp_min_": in_place(clamp_min), "clamp_max_": in_place(clamp_max), "div": div, "divide": div, "true_divide": true_divide,
+    "div_": div_, "divide_": div_, "true_divide_": true_divide_, "pow": pow, "float_power": float_power, "float_power_": float_power_,
+    "where": method_where, "nan_to_num": nan_to_num, "nan_to_num_": in_place(nan_to_num), "logit": logit, "logit_": in_place(logit),
+    "round": round, "round_": round_, "real": property(real, _set_part(real)), "imag": property(imag, _set_part(imag)), "conj": conj,
+    "positive": positive, "fix": fix, "fix_": ROW_METHODS["trunc_"], "mvlgamma": mvlgamma, "mvlgamma_": in_place(mvlgamma),
+    "polygamma": method_polygamma, "polygamma_": in_place(method_polygamma), "frexp": frexp, "adjoint": _adjoint, "H": property(_h),
+    "mH": property(_adjoint), "resolve_conj": resolve_conj, "resolve_neg": resolve_neg, "is_conj": is_conj, "is_neg": is_neg,
+    "__rdiv__": lambda self, other: F["_div"](other, self), "__div__": div, "__idiv__": div_,
+}
+SPECIAL = {"polygamma": polygamma, "logit": logit, "round": round, "multigammaln": mvlgamma}
+NN_FUNCTIONAL = []
