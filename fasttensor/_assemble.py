@@ -41,6 +41,16 @@ def families():
     return [import_module("fasttensor.functional." + name) for name in FAMILIES if find_spec("fasttensor.functional." + name)]
 
 
+def gather(kind, namespace):
+    """Set the names that each family lists under `kind` (SPECIAL, LINALG, FFT, NN_FUNCTIONAL: names, or names and functions)."""
+    names = {}
+    for family in families():
+        listed = getattr(family, kind, ())
+        names.update(listed if isinstance(listed, dict) else {name: getattr(family, name) for name in listed})
+    namespace.update(names)
+    namespace["__all__"] = sorted(set(namespace.get("__all__", ())) | set(names))
+
+
 def fill(namespace):
     """Set every public name of `fasttensor`, and install Tensor's methods."""
     names = {
