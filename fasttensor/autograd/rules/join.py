@@ -1,0 +1,152 @@
+"""Derivatives of joining and rearranging: cat, stack, flip, roll, triangles, repeat, writes into a view."""
+from fasttensor._core.dispatch import backend
+from fasttensor.autograd.rule import Rule, apply
+
+
+def like(g, dtype):
+    """g as the gradient of an input of this dtype."""
+    if g.dtype is dtype:
+        return g
+    if g.is_complex() and not dtype.is_complex:
+        g = g.real
+    return g.to(dtype)
+
+
+class Cat(Rule):
+    @staticmethod
+    def forward(ctx, dim, code, *tensors):
+        ctx.dim = dim
+        ctx.parts = [(t.shape, t.dtype) for t in tensors]
+        return backend(tensors[0]).cat(list(tensors), dim, code)
+
+    @staticmethod
+    def backward(ctx, g):
+        grads, at = [], 0
+        for i, (shape, dtype) in enumerate(ctx.parts):
+            if shape == (0,) and g.dim() != 1:
+                grads.append(None)
+                continue
+            size = shape[ctx.dim]
+            grads.append(like(g.narrow(ctx.dim, at, size), dtype) if ctx.needs_input_grad[2 + i] else None)
+            at += size
+        return None, None, *grads
+
+
+class Stack(Rule):
+    @staticmethod
+    def forward(ctx, dim, code, *tensors):
+        ctx.dim = dim
+        ctx.dtypes = [t.dtype for t in tensors]
+        return backend(tensors[0]).stack(list(tensors), dim, code)
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, *[like(g.select(ctx.dim, i), dtype) if ctx.needs_input_grad[2 + i] else None
+                             for i, dtype in enumerate(ctx.dtypes)]
+
+
+class Flip(Rule):
+    @staticmethod
+    def forward(ctx, x, dims):
+        ctx.dims = dims
+        return backend(x).flip(x, dims)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.flip(ctx.dims), None
+
+
+class Roll(Rule):
+    """A move by `shifts` along `dims`."""
+
+    @staticmethod
+    def forward(ctx, x, shifts, dims):
+        ctx.shifts, ctx.dims = shifts, dims
+        for shift, dim in zip(shifts, dims):
+            x = backend(x).roll(x, shift, dim)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(Roll, g, [-s for s in ctx.shifts], ctx.dims), None, None
+
+
+class Triu(Rule):
+    @staticmethod
+    def forward(ctx, x, diagonal):
+        ctx.diagonal = diagonal
+        return backend(x).triangle(x, diagonal, True)
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(Triu, g, ctx.diagonal), None
+
+
+class Tril(Rule):
+    @staticmethod
+    def forward(ctx, x, diagonal):
+        ctx.diagonal = diagonal
+        return backend(x).triangle(x, diagonal, False)
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(Tril, g, ctx.diagonal), None
+
+
+class Repeat(Rule):
+    @staticmethod
+    def forward(ctx, x, repeats):
+        ctx.shape, ctx.repeats = x.shape, repeats
+        return backend(x).repeat(x, repeats)
+
+    @staticmethod
+    def backward(ctx, g):
+        if 0 in ctx.repeats:
+            return g.new_zeros(ctx.shape), None
+        lead = len(ctx.repeats) - len(ctx.shape)
+        pairs, dims = [], []
+        for d, times in enumerate(ctx.repeats):
+            dims.append(len(pairs))
+            pairs += [times, ctx.shape[d - lead] if d >= lead else 1]
+        if not pairs:
+            return g, None
+        return g.reshape(pairs).sum(dims).reshape(ctx.shape), None
+
+
+class DiagEmbed(Rule):
+    @staticmethod
+    def forward(ctx, x, offset, dim1, dim2):
+        ctx.where = offset, dim1, dim2
+        size = x.shape[-1] + abs(offset)
+        shape = list(x.shape[:-1])
+        for d in sorted((dim1, dim2)):
+            shape.insert(d, size)
+        y = x.new_zeros(shape)
+        y.diagonal(offset, dim1, dim2).copy_(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.diagonal(*ctx.where), None, None, None
+
+
+class ViewScatter(Rule):
+    """A copy of x in which the part that `view` selects is src."""
+
+    @staticmethod
+    def forward(ctx, x, src, view):
+        ctx.view = view
+        y = x.clone()
+        part = view(y)
+        if part.shape != src.shape:
+            raise RuntimeError(f"expected src to have a size equal to the slice of self: src size = {list(src.shape)}, "
+                               f"slice size = {list(part.shape)}")
+        part.copy_(src)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        grad_x = None
+        if ctx.needs_input_grad[0]:
+            grad_x = apply(ViewScatter, g, g.new_zeros(ctx.view(g).shape), ctx.view)
+        return grad_x, ctx.view(g) if ctx.needs_input_grad[1] else None, None

@@ -1,0 +1,91 @@
+"""Gradients of a table whose rows were picked by an index (embedding, x[i], index_select).
+
+Positions are grouped by row with a counting sort; each row of the result is then written once, in the order of the
+positions, whichever thread does it."""
+from libc.stdint cimport int64_t
+from libc.stdlib cimport malloc, calloc, free
+from libc.string cimport memcpy, memset
+from fasttensor._core.dtype cimport INT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
+from fasttensor._core.parallel cimport parallel_for
+from fasttensor.cpu.index_loops cimport *
+
+cdef struct Rows:
+    const char *g
+    char *out
+    Py_ssize_t width, item
+    Py_ssize_t *start
+    Py_ssize_t *order
+    ft_acc_fn add
+    bint mean
+    int code
+
+
+cdef void rows_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Rows *k = <Rows *>context
+    cdef Py_ssize_t row, j, i, block = k.width * k.item, n
+    cdef char *d
+    for row in range(begin, end):
+        d = k.out + row * block
+        j, n = k.start[row], k.start[row + 1] - k.start[row]
+        if n == 0:
+            memset(d, 0, block)
+            continue
+        memcpy(d, k.g + k.order[j] * block, block)
+        for i in range(j + 1, j + n):
+            k.add(d, k.item, k.g + k.order[i] * block, k.item, k.width)
+        if k.mean and n > 1:
+            if k.code == FLOAT32:
+                for i in range(k.width):
+                    (<float *>d)[i] /= <float>n
+            elif k.code == FLOAT64:
+                for i in range(k.width):
+                    (<double *>d)[i] /= <double>n
+
+
+def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t padding_idx=-1, bint scale_by_freq=False):
+    """sum over positions i of g[i] into row index[i] of a result [rows, width]; rows equal to padding_idx get nothing.
+    index: int64 in [-rows, rows), already checked; g: index.shape + [width...]."""
+    cdef Rows k
+    cdef Tensor ix = contiguous(cast(index, INT64)), out, gc
+    cdef Py_ssize_t n = ix.count, i, r, total = 0, kept
+    cdef Py_ssize_t shape[64]
+    cdef int d, code = g.code
+    cdef int64_t *p = <int64_t *>ix.ptr
+    # Rounding after every addition would lose what small gradients add.
+    gc = contiguous(cast(g, FLOAT32 if code == FLOAT16 or code == BFLOAT16 else code))
+    k.width, k.code = 1, gc.code
+    shape[0] = rows
+    for d in range(index.rank, g.rank):
+        shape[1 + d - index.rank] = g.sizes[d]
+        k.width *= g.sizes[d]
+    out = new_tensor(1 + g.rank - index.rank, shape, gc.code, g.dev)
+    if out.count == 0:
+        return cast(out, code)
+    k.start = <Py_ssize_t *>calloc(rows + 2, sizeof(Py_ssize_t))
+    k.order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    if k.start == NULL or k.order == NULL:
+        free(k.start)
+        free(k.order)
+        raise MemoryError("embedding: no memory to group the indices")
+    k.g, k.out, k.item, k.add, k.mean = gc.ptr, out.ptr, ITEMSIZE[gc.code], FT_ACC[OP_ADD][gc.code], scale_by_freq
+    with nogil:
+        # Two slots ahead: placing the positions moves each start to its final value.
+        for i in range(n):
+            r = p[i] + rows if p[i] < 0 else p[i]
+            if 0 <= r < rows and r != padding_idx:
+                k.start[r + 2] += 1
+        for r in range(rows + 1):
+            k.start[r + 1] += k.start[r]
+        for i in range(n):
+            r = p[i] + rows if p[i] < 0 else p[i]
+            if 0 <= r < rows and r != padding_idx:
+                k.order[k.start[r + 1]] = i
+                k.start[r + 1] += 1
+        if out.count < BIG:
+            rows_range(&k, 0, rows)
+        else:
+            parallel_for(rows, 1 + GRAIN // k.width, rows_range, &k)
+    free(k.start)
+    free(k.order)
+    return cast(out, code)

@@ -1,0 +1,176 @@
+"""Tables of vectors looked up by number: embedding, embedding_bag, one_hot."""
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.index import Embedding
+from fasttensor.functional.arguments import Tensor, description, need_tensor
+
+__all__ = []
+
+
+def check_input(input, weight, name):
+    need_tensor(input, name, "input", 1)
+    need_tensor(weight, name, "weight", 2)
+    if input.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected tensor for argument 'indices' to have scalar type Long or Int, but got "
+                           f"{description(input)}; convert with .long()")
+    if weight.dim() != 2:
+        raise RuntimeError(f"{name}(): 'weight' must be 2-D, got {description(weight)}")
+
+
+def wrap_padding(padding_idx, rows, name):
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise AssertionError(f"{name}(): Padding_idx must be within num_embeddings ({rows}), got {padding_idx}")
+    return padding_idx + rows if padding_idx < 0 else padding_idx
+
+
+def renorm_rows(weight, input, max_norm, norm_type):
+    """Scales, in place, the rows that are looked up and longer than max_norm."""
+    from fasttensor.functional.searching import unique
+    from fasttensor.autograd.grad_mode import no_grad
+    with no_grad():
+        rows = unique(input.reshape(-1))
+        picked = weight.index_select(0, rows)
+        norms = picked.norm(norm_type, 1, True) if norm_type != 2 else (picked * picked).sum(1, True).sqrt()
+        scale = (max_norm / (norms + 1e-7)).where(norms > max_norm, norms.new_ones(()))
+        weight.index_copy_(0, rows, picked * scale)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of weight[num, width] at the numbers in input (int64 or int32): input.shape + [width].
+
+    padding_idx: a row that gets no gradient. max_norm: rows looked up are first scaled, in place, to at most this
+    norm of order norm_type. scale_grad_by_freq: a row's gradient is divided by how often it was looked up. `sparse`
+    is accepted; the gradient is dense. IndexError for a number outside the table.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 4.]])
+    """
+    check_input(input, weight, "embedding")
+    padding = wrap_padding(padding_idx, weight.shape[0], "embedding")
+    if max_norm is not None:
+        renorm_rows(weight, input, max_norm, norm_type)
+    return apply(Embedding, weight, input, padding, bool(scale_grad_by_freq))
+
+
+def bag_numbers(input, offsets, include_last_offset):
+    """The bag of every position of a 1-d input, and the number of bags."""
+    if offsets is None or offsets.dim() != 1:
+        raise ValueError("embedding_bag(): offsets has to be a 1D Tensor if input is 1D"
+                         + ("" if offsets is None else f", but got {description(offsets)}"))
+    count, n = offsets.numel(), input.numel()
+    starts = offsets.detach().long()
+    listed = starts.tolist()
+    if include_last_offset:
+        if count == 0:
+            raise RuntimeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
+        count -= 1
+        if listed[-1] > n:
+            raise RuntimeError(f"embedding_bag(): offsets[-1] can not be greater than input's length ({n}) but got {listed[-1]}")
+        starts, ends = starts[:count], listed[1:]
+    else:
+        ends = listed[1:] + [n]
+    listed = listed[:count]
+    if listed and listed[0] != 0:
+        raise RuntimeError(f"embedding_bag(): offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {listed[0]}")
+    for a, b in zip(listed, ends):
+        if not 0 <= a <= b <= n:
+            raise RuntimeError(f"embedding_bag(): offsets must not decrease nor exceed the input's length {n}, got {offsets.tolist()}")
+    sizes = starts.new_tensor([b - a for a, b in zip(listed, ends)]) if listed else starts
+    from fasttensor.functional.rearranging import repeat_interleave
+    return repeat_interleave(sizes), count
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """Sums, means or maxima ("sum", "mean", "max") of rows of weight[num, width] over bags: [bags, width].
+
+    input: [bags, size], or 1-d with `offsets`, the start of each bag. Empty bags give zeros, and padding_idx is left
+    out. per_sample_weights (mode "sum" only) multiply the rows.
+
+    >>> import fasttensor as torch
+    >>> w = torch.tensor([[1., 2.], [3., 4.]])
+    >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1]), w, torch.tensor([0]), mode="sum")
+    tensor([[4., 6.]])
+    """
+    if not isinstance(weight, Tensor) or weight.dtype.itemsize == 8 and not weight.is_floating_point():
+        input, weight = weight, input            # the order of PyTorch's first versions
+    check_input(input, weight, "embedding_bag")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag(): mode has to be one of sum, mean or max, got {mode!r}")
+    if per_sample_weights is not None:
+        if per_sample_weights.shape != input.shape:
+            raise ValueError(f"embedding_bag(): If per_sample_weights ({description(per_sample_weights)}) is not None, then it must have the same shape as the input ({description(input)})")
+        if mode != "sum":
+            raise NotImplementedError(f"embedding_bag(): per_sample_weights was not None, it is only supported for mode='sum' (got mode='{mode}').")
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("embedding_bag(): max mode does not support scaling the gradient by the frequency")
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("embedding_bag(): if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
+        bags, size = input.shape
+        bag = input.new_tensor(range(bags)).long().repeat_interleave(size) if input.numel() else input.reshape(-1).long()
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    elif input.dim() == 1:
+        bag, bags = bag_numbers(input, offsets, include_last_offset)
+        input = input[:bag.numel()]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[:bag.numel()]
+    else:
+        raise ValueError(f"embedding_bag(): input has to be 1D or 2D Tensor, but got {description(input)}")
+    padding = wrap_padding(padding_idx, weight.shape[0], "embedding_bag")
+    if padding >= 0:
+        keep = (input != padding).nonzero().reshape(-1)
+        input, bag = input[keep], bag[keep]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[keep]
+    if max_norm is not None:
+        renorm_rows(weight, input, max_norm, norm_type)
+    rows = apply(Embedding, weight, input, -1, bool(scale_grad_by_freq))
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    out = rows.new_zeros((bags, weight.shape[1]))
+    if mode == "max":
+        return out.scatter_reduce(0, bag.unsqueeze(1).expand(rows.shape), rows, "amax", include_self=False)
+    out = out.index_add(0, bag, rows)
+    if mode == "mean":
+        counts = bag.bincount(minlength=bags).clamp(min=1) if bags else bag
+        out = out / counts.unsqueeze(1).to(out.dtype)
+    return out
+
+
+def one_hot(tensor, num_classes=-1):
+    """Numbers below num_classes as rows of zeros with a single one: int64[..., num_classes].
+
+    num_classes -1 means one more than the largest. RuntimeError for other dtypes than int64, negative numbers or
+    numbers not below num_classes.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    need_tensor(tensor, "one_hot", "self", 1)
+    if tensor.dtype.name != "int64":
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, got {description(tensor)}.")
+    if not tensor.numel():
+        if num_classes <= 0:
+            raise RuntimeError("one_hot(): Can not infer total number of classes from empty tensor.")
+        return tensor.new_zeros((*tensor.shape, num_classes))
+    if tensor.min().item() < 0:
+        raise RuntimeError("one_hot(): Class values must be non-negative.")
+    top = tensor.max().item()
+    if num_classes == -1:
+        num_classes = top + 1
+    elif num_classes < 1:
+        raise RuntimeError(f"one_hot(): num_classes should be positive, got {num_classes}")
+    elif top >= num_classes:
+        raise RuntimeError(f"one_hot(): Class values must be smaller than num_classes ({num_classes}), got {top}.")
+    return tensor.new_zeros((*tensor.shape, num_classes)).scatter_(-1, tensor.unsqueeze(-1), 1)
+
+
+METHODS = {}
+NN_FUNCTIONAL = ["embedding", "embedding_bag", "one_hot"]

@@ -1,0 +1,331 @@
+"""Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
+from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
+
+__all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
+
+
+def is_mask(t):
+    return t.dtype.code <= 1                 # bool, uint8
+
+
+def as_index(entry, x):
+    """A list, array or tensor of an index expression as a Tensor."""
+    from fasttensor.functional.creation import tensor
+    if isinstance(entry, Tensor):
+        t = entry
+    else:
+        t = tensor(entry)
+        if t.numel() == 0 and t.is_floating_point():
+            t = t.long()                     # tensor([]) would be float32
+    if t.is_floating_point() or t.is_complex():
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {description(t)}")
+    return t
+
+
+def is_plain_int(entry):
+    """Ints and 0-d integer tensors select; bools and masks do not."""
+    if isinstance(entry, bool) or entry is None or isinstance(entry, (slice, list, tuple)):
+        return False
+    if isinstance(entry, Tensor):
+        return entry.dim() == 0 and not is_mask(entry) and not (entry.is_floating_point() or entry.is_complex())
+    return hasattr(entry, "__index__") and not getattr(entry, "ndim", 0) and type(entry).__name__ not in ("bool_", "bool")
+
+
+def consumed(entry):
+    """How many dimensions of x an entry uses up."""
+    if entry is None or entry is Ellipsis or isinstance(entry, bool) or type(entry).__name__ == "bool_":
+        return 0
+    if isinstance(entry, Tensor) and is_mask(entry):
+        return entry.dim()
+    if not isinstance(entry, Tensor) and getattr(getattr(entry, "dtype", None), "kind", "") == "b":
+        return entry.ndim
+    if isinstance(entry, (list, tuple)):
+        return nested_bool_depth(entry)
+    return 1
+
+
+def nested_bool_depth(entry):
+    """A nested list of bools is a mask of its depth; any other list is one index."""
+    depth, probe = 0, entry
+    while isinstance(probe, (list, tuple)) and probe:
+        probe, depth = probe[0], depth + 1
+    return depth if isinstance(probe, bool) else 1
+
+
+def split_index(x, index):
+    """A view of x on which only whole dimensions and index tensors remain: (view, indices by dimension)."""
+    entries = list(index) if isinstance(index, tuple) else [index]
+    used = sum(map(consumed, entries))
+    if used > x.dim():
+        raise IndexError(f"too many indices for tensor of dimension {x.dim()}")
+    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    missing = [slice(None)] * (x.dim() - used)
+    if dots:
+        entries[dots[0]:dots[0] + 1] = missing
+    dim, indices = 0, []
+    for entry in entries:
+        if is_plain_int(entry):
+            i, size = int(entry), x.shape[dim]
+            if not -size <= i < size:
+                raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
+            x = x.select(dim, i)
+        elif isinstance(entry, slice):
+            if entry != slice(None):
+                x = x[(slice(None),) * dim + (entry,)]
+            indices.append(None)
+            dim += 1
+        elif entry is None:
+            x = x.unsqueeze(dim)
+            indices.append(None)
+            dim += 1
+        elif isinstance(entry, bool) or type(entry).__name__ == "bool_" or (isinstance(entry, Tensor) and entry.dim() == 0):
+            # A truth value adds a dimension of size 1 or 0.
+            x = x.unsqueeze(dim)
+            indices.append(as_index([0] if entry else [], x).to(x.device))
+            dim += 1
+        elif isinstance(entry, str) or not (isinstance(entry, (Tensor, list, tuple, range)) or hasattr(entry, "__array__")):
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                             f"(got {type(entry).__name__})")
+        else:
+            t = as_index(list(entry) if isinstance(entry, range) else entry, x)
+            indices.append(t)
+            dim += t.dim() if is_mask(t) else 1
+    while indices and indices[-1] is None:
+        indices.pop()
+    return x, indices
+
+
+def advanced_getitem(x, index):
+    """x[index] where the index holds tensors, lists, arrays or bools."""
+    if type(index) is tuple and len(index) == 1:
+        index = index[0]
+    if isinstance(index, Tensor) and index.dim() and x.dim():
+        view, indices = x, (as_index(index, x),)
+    else:
+        view, indices = split_index(x, index)
+        if not indices:
+            return view
+    if len(indices) == 1 and is_mask(indices[0]) and indices[0].shape == view.shape:
+        return apply(MaskedSelect, view, indices[0])
+    return apply(Index, view, *indices)
+
+
+def advanced_setitem(x, index, value):
+    """x[index] = value where the index holds tensors, lists, arrays or bools."""
+    view, indices = split_index(x, index)
+    if not isinstance(value, Tensor):
+        value = number_like(value, view)
+    if not indices:
+        view.copy_(value)
+        return
+    if value.dtype is not view.dtype:
+        value = value.to(view.dtype)
+    if value.device != view.device and value.dim() == 0:
+        value = value.to(view.device)
+    check_writable(view, "index_put_")
+    if len(indices) == 1 and value.numel() == 1 and is_mask(indices[0]) and indices[0].shape == view.shape:
+        apply(MaskedFill, view, indices[0].bool(), value.reshape(()), True)
+        return
+    apply(IndexPut, view, value, SET, *indices)
+
+
+def number_like(value, x):
+    from fasttensor.functional.creation import tensor
+    if isinstance(value, (bool, int, float, complex)):
+        return scalar_like(value, x, "index_put_")
+    return tensor(value, dtype=x.dtype, device=x.device)
+
+
+def check_indices(x, indices, name):
+    indices = list(indices)
+    if len(indices) > x.dim() + sum(i is None for i in indices):
+        raise IndexError(f"{name}(): too many indices for tensor of dimension {x.dim()} (got {len(indices)})")
+    for i in indices:
+        if i is not None:
+            need_tensor(i, name, "indices", 2)
+    while indices and indices[-1] is None:
+        indices.pop()
+    return indices
+
+
+def index_put_(self, indices, values, accumulate=False):
+    """Puts values at the positions given by a tuple of index tensors, in place.
+
+    values: of self's dtype, broadcastable to the shape of ``self[indices]``. accumulate: add instead of replacing;
+    repeated positions then count each time. RuntimeError for other dtypes or shapes, IndexError outside the bounds.
+
+    >>> import fasttensor as torch
+    >>> torch.zeros(3).index_put_((torch.tensor([0, 0, 2]),), torch.tensor([1., 2., 3.]), accumulate=True)
+    tensor([3., 0., 3.])
+    """
+    indices = check_indices(self, indices, "index_put_")
+    need_tensor(values, "index_put_", "values", 3)
+    if values.dtype is not self.dtype:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {description(self)} for the "
+                           f"destination and {description(values)} for the source.")
+    check_writable(self, "index_put_")
+    if not indices:
+        return self.add_(values) if accumulate else self.copy_(values)
+    return apply(IndexPut, self, values, ADD if accumulate else SET, *indices)
+
+
+def index_put(input, indices, values, accumulate=False):
+    """Out-of-place version of ``Tensor.index_put_``."""
+    return index_put_(fresh(input), indices, values, accumulate)
+
+
+def fresh(x):
+    """A copy to write to, which no expanded dimension survives."""
+    return x.clone() if x.is_contiguous() else x.contiguous()
+
+
+def check_vector(index, name):
+    need_tensor(index, name, "index", 3)
+    if index.dim() > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, got {description(index)}")
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {description(index)}")
+    return index
+
+
+@with_out
+def index_select(input, dim, index):
+    """The slices of input along dim at the positions in index (1-d or 0-d, int32 or int64, not negative).
+
+    The result has input's shape but ``index.numel()`` along dim. IndexError for a position outside.
+
+    >>> import fasttensor as torch
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1]))
+    tensor([[2],
+            [4]])
+    """
+    need_tensor(input, "index_select")
+    dim = wrap(input, dim, "index_select")
+    check_vector(index, "index_select")
+    if input.dim() == 0 and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+    return apply(IndexSelect, input, dim, index)
+
+
+def index_write(x, dim, index, source, how, name):
+    dim = wrap(x, dim, name)
+    check_vector(index, name)
+    need_tensor(source, name, "source", 4)
+    if source.dtype is not x.dtype:
+        raise RuntimeError(f"{name}(): self and source expected to have the same dtype, but got {description(x)} and {description(source)}")
+    n = index.numel()
+    if source.dim() == 0 or x.dim() == 0:
+        if n != 1 and source.dim() == 0 or (x.dim() == 0 and source.numel() != n):
+            raise IndexError(f"{name}(): Number of indices ({n}) should be equal to the number of elements of source {description(source)}")
+    elif source.dim() != x.dim() or source.shape[dim] != n or any(
+            s != t for d, (s, t) in enumerate(zip(source.shape, x.shape)) if d != dim):
+        raise (IndexError if source.dim() == x.dim() and source.shape[dim] != n else RuntimeError)(
+            f"{name}(): source {description(source)} must have self's shape {list(x.shape)} but for {n} (the number of indices) "
+            f"along dimension {dim}")
+    check_writable(x, name)
+    if x.dim() == 0:
+        return index_write(x.unsqueeze(0), 0, index, source.reshape(-1), how, name).squeeze(0)
+    if source.dim() == 0:
+        source = source.expand(tuple(1 if d == dim else s for d, s in enumerate(x.shape)))
+    return apply(IndexWrite, x, dim, index.reshape(-1), source, how)
+
+
+def index_add_(self, dim, index, source, *, alpha=1):
+    """In-place version of ``index_add``."""
+    if isinstance(alpha, float) and not (self.is_floating_point() or self.is_complex()):
+        raise RuntimeError("index_add_(): For integral input tensors, argument alpha must not be a floating point number.")
+    index_write(self, dim, index, source if alpha == 1 else source * alpha, ADD, "index_add")
+    return self
+
+
+@with_out
+def index_add(input, dim, index, source, *, alpha=1):
+    """input with ``alpha * source`` added slice by slice at the positions in index along dim.
+
+    source: input's dtype and shape but for ``index.numel()`` along dim. Repeated positions add up, in order.
+
+    >>> import fasttensor as torch
+    >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
+    tensor([4., 0., 2.])
+    """
+    return index_add_(fresh(input), dim, index, source, alpha=alpha)
+
+
+def index_copy_(self, dim, index, source):
+    """In-place version of ``index_copy``."""
+    index_write(self, dim, index, source, SET, "index_copy")
+    return self
+
+
+@with_out
+def index_copy(input, dim, index, source):
+    """input with the slices at index along dim replaced by those of source.
+
+    >>> import fasttensor as torch
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.]))
+    tensor([0., 0., 5.])
+    """
+    return index_copy_(fresh(input), dim, index, source)
+
+
+def index_fill_(self, dim, index, value):
+    """In-place version of ``index_fill``."""
+    dim = wrap(self, dim, "index_fill_")
+    need_tensor(index, "index_fill_", "index", 3)
+    if index.dim() > 1:
+        raise IndexError(f"index_fill_(): Index is supposed to be a vector, got {description(index)}")
+    if index.dtype.itemsize != 8 or index.is_floating_point():
+        raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {description(index)}")
+    value = scalar_like(value, self, "index_fill_")
+    check_writable(self, "index_fill_")
+    if self.dim() == 0:
+        index_fill_(self.unsqueeze(0), 0, index, value)
+        return self
+    return apply(IndexPut, self, value, SET, *((None,) * dim), index.reshape(-1))
+
+
+@with_out
+def index_fill(input, dim, index, value):
+    """input with the slices at index along dim filled with value (a number or a 0-d tensor).
+
+    >>> import fasttensor as torch
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0]), 7)
+    tensor([7., 0., 0.])
+    """
+    return index_fill_(fresh(input), dim, index, value)
+
+
+@with_out
+def index_reduce(input, dim, index, source, reduce, *, include_self=True):
+    """input combined with the slices of source at index along dim by "prod", "mean", "amax" or "amin".
+
+    >>> import fasttensor as torch
+    >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
+    tensor([12.,  1.])
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim = wrap(input, dim, "index_reduce")
+    check_vector(index, "index_reduce")
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"index_reduce(): self and source expected to have the same dtype, but got {description(input)} and {description(source)}")
+    if input.dim() == 0:
+        return input.scatter_reduce(0, index.reshape(-1)[0].long(), source.reshape(()), reduce, include_self=include_self)
+    if source.dim() != input.dim() or source.shape[dim] != index.numel():
+        raise RuntimeError(f"index_reduce(): source {description(source)} must have self's shape {list(input.shape)} but for "
+                           f"{index.numel()} (the number of indices) along dimension {dim}")
+    shape = [1] * source.dim()
+    shape[dim] = -1
+    return input.scatter_reduce(dim, index.long().reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
+
+
+METHODS = {name: globals()[name] for name in
+           ("index_select", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce",
+            "index_put", "index_put_")}
+METHODS["index_reduce_"] = lambda self, dim, index, source, reduce, *, include_self=True: self.copy_(
+    index_reduce(self, dim, index, source, reduce, include_self=include_self))
+NN_FUNCTIONAL = []

@@ -1,0 +1,300 @@
+"""Tensors put together: cat, stack and the shapes numpy has names for; splitting; products of lists."""
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.join import Cat, Stack
+from fasttensor._core.dtype import promote_types
+from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, tensor_list, wrap
+
+__all__ = ["cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
+           "cartesian_prod", "combinations", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"]
+
+
+def common_code(tensors):
+    """The promoted dtype's number."""
+    kind = tensors[0].dtype
+    for t in tensors[1:]:
+        if t.dtype is not kind:
+            kind = promote_types(kind, t.dtype)
+    return kind.code
+
+
+def cat(tensors, dim=0, *, out=None):
+    """The tensors joined along an existing dimension, in their promoted dtype.
+
+    All shapes must agree apart from dim; a 1-d tensor without elements fits everything. RuntimeError otherwise.
+
+    >>> import fasttensor as torch
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    tensors = tensor_list(tensors, "cat")
+    shaped = tensors[0]
+    for position, t in enumerate(tensors):
+        if t.dim() == 0:
+            raise RuntimeError(f"cat(): zero-dimensional tensor (at position {position}) cannot be concatenated; use stack")
+        if not (t.dim() == 1 and t.numel() == 0):
+            shaped = t
+            break
+    return deliver(apply(Cat, wrap(shaped, dim, "cat"), common_code(tensors), *tensors), out, "cat")
+
+
+def concat(tensors, dim=0, *, out=None):
+    """Alias of ``cat``."""
+    return cat(tensors, dim, out=out)
+
+
+def concatenate(tensors, axis=0, *, dim=None, out=None):
+    """Alias of ``cat``."""
+    return cat(tensors, axis if dim is None else dim, out=out)
+
+
+def stack(tensors, dim=0, *, out=None):
+    """The tensors, all of one shape, joined along a new dimension.
+
+    >>> import fasttensor as torch
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    tensors = tensor_list(tensors, "stack")
+    rank = tensors[0].dim() + 1
+    if not -rank <= dim < rank:
+        raise IndexError(f"stack(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    return deliver(apply(Stack, dim % rank, common_code(tensors), *tensors), out, "stack")
+
+
+def hstack(tensors, *, out=None):
+    """The tensors side by side: joined along dimension 1, or 0 where they are 1-d.
+
+    >>> import fasttensor as torch
+    >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
+    tensor([1, 2])
+    """
+    from fasttensor.functional.rearranging import atleast_1d
+    parts = [atleast_1d(t) for t in tensor_list(tensors, "hstack")]
+    return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
+
+
+def vstack(tensors, *, out=None):
+    """The tensors as rows on top of each other.
+
+    >>> import fasttensor as torch
+    >>> torch.vstack([torch.tensor([1]), torch.tensor([2])])
+    tensor([[1],
+            [2]])
+    """
+    from fasttensor.functional.rearranging import atleast_2d
+    return cat([atleast_2d(t) for t in tensor_list(tensors, "vstack")], 0, out=out)
+
+
+def row_stack(tensors, *, out=None):
+    """Alias of ``vstack``."""
+    return vstack(tensors, out=out)
+
+
+def dstack(tensors, *, out=None):
+    """The tensors, made at least 3-d, joined along dimension 2.
+
+    >>> import fasttensor as torch
+    >>> torch.dstack([torch.tensor([1]), torch.tensor([2])])
+    tensor([[[1, 2]]])
+    """
+    from fasttensor.functional.rearranging import atleast_3d
+    return cat([atleast_3d(t) for t in tensor_list(tensors, "dstack")], 2, out=out)
+
+
+def column_stack(tensors, *, out=None):
+    """The tensors side by side, 1-d ones as columns.
+
+    >>> import fasttensor as torch
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    return hstack([t.reshape(t.numel(), 1) if t.dim() <= 1 else t for t in tensor_list(tensors, "column_stack")], out=out)
+
+
+def block_diag(*tensors):
+    """Matrices (2-d; fewer dimensions count as one row) along the diagonal of a matrix of zeros.
+
+    >>> import fasttensor as torch
+    >>> torch.block_diag(torch.tensor([[1]]), torch.tensor([[2, 3]]))
+    tensor([[1, 0, 0],
+            [0, 2, 3]])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tensors[0]
+    blocks = []
+    for i, t in enumerate(tensor_list(list(tensors), "block_diag")):
+        if t.dim() > 2:
+            raise RuntimeError(f"block_diag(): Input tensors must have 2 or fewer dimensions. Input {i} has {t.dim()} dimensions")
+        blocks.append(t if t.dim() == 2 else t.reshape(1, -1))
+    kind = blocks[0].dtype
+    for b in blocks[1:]:
+        kind = promote_types(kind, b.dtype)
+    width, at, rows = sum(b.shape[1] for b in blocks), 0, []
+    for b in blocks:
+        n, m = b.shape
+        rows.append(cat([b.new_zeros((n, at), dtype=kind), b.to(kind), b.new_zeros((n, width - at - m), dtype=kind)], 1))
+        at += m
+    return cat(rows, 0)
+
+
+def meshgrid(*tensors, indexing=None):
+    """Grids of coordinates from 1-d tensors: one tensor each, with all sizes as its shape.
+
+    indexing: "ij" (the default) or "xy", which swaps the first two dimensions.
+
+    >>> import fasttensor as torch
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")[0]
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tensors[0]
+    tensors = tensor_list(list(tensors), "meshgrid")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'meshgrid(): indexing must be one of "xy" or "ij", but received: {indexing}')
+    for t in tensors:
+        if t.dim() > 1:
+            raise RuntimeError(f"meshgrid(): Expected 0D or 1D tensor in the tensor list but got: {description(t)}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError(f"meshgrid(): expects all tensors to have the same dtype, got {description(tensors[0])} and {description(t)}")
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors[0], tensors[1] = tensors[1], tensors[0]
+    shape = [t.numel() for t in tensors]
+    grids = [t.reshape([-1 if d == i else 1 for d in range(len(shape))]).expand(shape) for i, t in enumerate(tensors)]
+    if swap:
+        grids = [g.transpose(0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def cartesian_prod(*tensors):
+    """All combinations of one element of each 1-d tensor, as rows.
+
+    >>> import fasttensor as torch
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3]))
+    tensor([[1, 3],
+            [2, 3]])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tensors[0]
+    tensors = tensor_list(list(tensors), "cartesian_prod")
+    for t in tensors:
+        if t.dim() != 1:
+            raise RuntimeError(f"cartesian_prod(): Expect a 1D vector, but got {description(t)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([g.reshape(-1) for g in meshgrid(*tensors)], 1)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """The combinations of length r of a 1-d tensor's elements, as rows, in the order of itertools.
+
+    >>> import fasttensor as torch
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    import itertools
+    need_tensor(input, "combinations")
+    if input.dim() != 1:
+        raise RuntimeError(f"combinations(): Expect a 1D vector, but got {description(input)}")
+    if r < 0:
+        raise RuntimeError(f"combinations(): Expect a non-negative number, but got {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(input.numel()), r))
+    if r == 0:
+        return input.new_empty((0,))
+    if not rows:
+        return input.new_empty((0, r))
+    from fasttensor.functional.creation import tensor
+    return input[tensor(rows).reshape(-1)].reshape(len(rows), r)
+
+
+def tensor_split(input, indices_or_sections, dim=0):
+    """Views of input along dim: n nearly equal ones for an int, or cut at the given positions.
+
+    >>> import fasttensor as torch
+    >>> torch.tensor_split(torch.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
+    need_tensor(input, "tensor_split")
+    if input.dim() == 0:
+        raise RuntimeError("tensor_split(): expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap(input, dim, "tensor_split")
+    size = input.shape[dim]
+    if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype.name != "int64" or indices_or_sections.dim() > 1:
+            raise RuntimeError("tensor_split(): expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                               f"int64 tensor, but got {description(indices_or_sections)}")
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, int):
+        n = indices_or_sections
+        if n <= 0:
+            raise RuntimeError(f"tensor_split(): number of sections must be larger than 0, got {n}")
+        small, extra = divmod(size, n)
+        cuts = [i * small + min(i, extra) for i in range(1, n)]
+    else:
+        cuts = list(indices_or_sections)
+    parts, at = [], 0
+    for cut in [*cuts, size]:
+        # Positions are those of a Python slice.
+        start, stop, _ = slice(at, cut).indices(size)
+        parts.append(input.narrow(dim, start, max(0, stop - start)))
+        at = cut
+    return tuple(parts)
+
+
+def _split_along(input, sections, dim, name, rank):
+    need_tensor(input, name)
+    if input.dim() < rank:
+        raise RuntimeError(f"{name}(): requires a tensor with at least {rank} dimension{'s' * (rank > 1)}, but got a tensor with {input.dim()} dimensions!")
+    if isinstance(sections, int):
+        if sections <= 0 or input.shape[dim] % sections:
+            raise RuntimeError(f"{name}(): attempted to split along dimension {dim}, but the size of the dimension "
+                               f"{input.shape[dim]} is not divisible by the split_size {sections}!")
+    return tensor_split(input, sections, dim)
+
+
+def sections_of(args, indices, sections, name):
+    given = args[0] if len(args) == 1 else list(args) if args else indices if indices is not None else sections
+    if given is None:
+        raise TypeError(f"{name}(): missing argument 'indices' or 'sections'")
+    return given
+
+
+def hsplit(input, *args, indices=None, sections=None):
+    """Views of input along dimension 1, or 0 of a 1-d tensor: equal ones for an int, else cut at positions.
+
+    >>> import fasttensor as torch
+    >>> torch.hsplit(torch.tensor([1, 2]), 2)
+    (tensor([1]), tensor([2]))
+    """
+    return _split_along(input, sections_of(args, indices, sections, "hsplit"), 0 if input.dim() == 1 else 1, "hsplit", 1)
+
+
+def vsplit(input, *args, indices=None, sections=None):
+    """Views of input along dimension 0: equal ones for an int, else cut at positions.
+
+    >>> import fasttensor as torch
+    >>> torch.vsplit(torch.tensor([[1], [2]]), 2)
+    (tensor([[1]]), tensor([[2]]))
+    """
+    return _split_along(input, sections_of(args, indices, sections, "vsplit"), 0, "vsplit", 2)
+
+
+def dsplit(input, *args, indices=None, sections=None):
+    """Views of input along dimension 2: equal ones for an int, else cut at positions.
+
+    >>> import fasttensor as torch
+    >>> torch.dsplit(torch.tensor([[[1, 2]]]), 2)
+    (tensor([[[1]]]), tensor([[[2]]]))
+    """
+    return _split_along(input, sections_of(args, indices, sections, "dsplit"), 2, "dsplit", 3)
+
+
+METHODS = {"tensor_split": tensor_split, "hsplit": hsplit, "vsplit": vsplit, "dsplit": dsplit}
+NN_FUNCTIONAL = []

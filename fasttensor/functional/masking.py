@@ -1,0 +1,184 @@
+"""Masks and flat positions: masked_fill, masked_select, masked_scatter, nonzero, take, put."""
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
+from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
+
+__all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwhere", "take", "take_along_dim", "put"]
+
+
+@with_out
+def take(input, index):
+    """The elements of input, seen as 1-d, at the positions in index; the result has index's shape.
+
+    >>> import fasttensor as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
+    tensor([1, 4])
+    """
+    need_tensor(index, "take", "index", 2)
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {description(index)}")
+    if input.numel() == 0 and index.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+    flat = apply(Index, input.reshape(-1), index.reshape(-1))
+    return flat.reshape(index.shape)
+
+
+def put(input, index, source, accumulate=False):
+    """input with source's elements at the positions in index, both seen as 1-d.
+
+    source: input's dtype and as many elements as index. accumulate: add instead of replacing.
+
+    >>> import fasttensor as torch
+    >>> torch.put(torch.zeros(2, 2), torch.tensor([1, 2]), torch.tensor([5., 6.]))
+    tensor([[0., 5.],
+            [6., 0.]])
+    """
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"put(): self and source expected to have the same dtype, but got {description(input)} and {description(source)}")
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"put(): Expected a long tensor for index, but got {description(index)}")
+    if index.numel() != source.numel():
+        raise IndexError(f"put(): Expected source and index to have the same number of elements, but got {description(source)} and {description(index)}")
+    flat = input.reshape(-1).clone()
+    if index.numel():
+        if not input.numel():
+            raise IndexError("put(): tried to put elements into an empty tensor")
+        flat = apply(IndexPut, flat, source.reshape(-1), ADD if accumulate else SET, index.reshape(-1))
+    return flat.reshape(input.shape)
+
+
+def put_(self, index, source, accumulate=False):
+    """In-place version of ``put``."""
+    return self.copy_(put(self, index, source, accumulate))
+
+
+@with_out
+def take_along_dim(input, indices, dim=None):
+    """The elements of input at indices along dim, the two broadcasting in the other dimensions; without dim, of the
+    flattened input.
+
+    >>> import fasttensor as torch
+    >>> x = torch.tensor([[3., 1., 2.]])
+    >>> torch.take_along_dim(x, x.argsort(1), 1)
+    tensor([[1., 2., 3.]])
+    """
+    if indices.dtype.name != "int64":
+        raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {description(indices)}")
+    if dim is None:
+        return input.reshape(-1).gather(0, indices.reshape(-1))
+    dim = wrap(input, dim, "take_along_dim")
+    if input.dim() != indices.dim():
+        raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.dim()} "
+                           f"dimensions for input, and {indices.dim()} dimensions for indices")
+    if input.dim() == 0:
+        return input.gather(0, indices)
+    shape = []
+    for d, (a, b) in enumerate(zip(input.shape, indices.shape)):
+        if d != dim and a != b and 1 not in (a, b):
+            raise RuntimeError(f"take_along_dim(): {description(input)} and {description(indices)} do not broadcast apart from dimension {dim}")
+        shape.append(b if a == 1 else a)
+    x = input.expand([input.shape[d] if d == dim else n for d, n in enumerate(shape)])
+    return x.gather(dim, indices.expand([indices.shape[d] if d == dim else n for d, n in enumerate(shape)]))
+
+
+def bool_mask(mask, name):
+    need_tensor(mask, name, "mask", 2)
+    if mask.dtype.name != "bool":
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask {description(mask)}; convert with .bool()")
+    return mask
+
+
+@with_out
+def masked_select(input, mask):
+    """The elements of input where the bool mask is True, as a 1-d tensor; the two broadcast together.
+
+    >>> import fasttensor as torch
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    need_tensor(input, "masked_select")
+    bool_mask(mask, "masked_select")
+    if input.shape != mask.shape:
+        from fasttensor.functional.rearranging import broadcast_tensors
+        input, mask = broadcast_tensors(input, mask)
+    return apply(MaskedSelect, input, mask)
+
+
+def masked_fill(input, mask, value):
+    """input with value (a number or a 0-d tensor) where the bool mask is True; the two broadcast together.
+
+    >>> import fasttensor as torch
+    >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 5)
+    tensor([5., 0., 5.])
+    """
+    need_tensor(input, "masked_fill")
+    return apply(MaskedFill, input, bool_mask(mask, "masked_fill"), scalar_like(value, input, "masked_fill"), False)
+
+
+def masked_fill_(self, mask, value):
+    """In-place version of ``masked_fill``; the mask must broadcast to self."""
+    bool_mask(mask, "masked_fill_")
+    check_writable(self, "masked_fill_")
+    return apply(MaskedFill, self, mask, scalar_like(value, self, "masked_fill_"), True)
+
+
+@with_out
+def masked_scatter(input, mask, source):
+    """input with source's elements, in order, where the bool mask is True; mask and input broadcast together.
+
+    RuntimeError where source has fewer elements than the mask has ones.
+
+    >>> import fasttensor as torch
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    need_tensor(input, "masked_scatter")
+    bool_mask(mask, "masked_scatter")
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {description(input)} and {description(source)}")
+    if input.shape != mask.shape:
+        from fasttensor.functional.rearranging import broadcast_tensors
+        input, mask = broadcast_tensors(input, mask)
+    return apply(MaskedScatter, input, mask, source)
+
+
+def masked_scatter_(self, mask, source):
+    """In-place version of ``masked_scatter``."""
+    check_writable(self, "masked_scatter_")
+    return self.copy_(masked_scatter(self, mask.expand(self.shape), source))
+
+
+def nonzero(input, *, as_tuple=False, out=None):
+    """The positions of the elements that are not zero, in row-major order: int64[count, input.dim()].
+
+    as_tuple: one 1-d tensor a dimension instead, fit for indexing.
+
+    >>> import fasttensor as torch
+    >>> torch.nonzero(torch.tensor([[0, 3], [4, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    need_tensor(input, "nonzero")
+    x = input.detach()
+    if as_tuple:
+        if x.dim() == 0:
+            x = x.unsqueeze(0)
+        return backend(x).nonzero_tuple(x)
+    return deliver(backend(x).nonzero(x), out, "nonzero")
+
+
+def argwhere(input):
+    """The positions of the elements that are not zero: ``nonzero(input)``.
+
+    >>> import fasttensor as torch
+    >>> torch.argwhere(torch.tensor([0, 2, 3]))
+    tensor([[1],
+            [2]])
+    """
+    return nonzero(input)
+
+
+METHODS = {name: globals()[name] for name in
+           ("masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "nonzero", "argwhere", "take",
+            "put", "put_", "take_along_dim")}
+NN_FUNCTIONAL = []

@@ -1,0 +1,323 @@
+"""Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
+from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, result_class, wrap
+
+__all__ = ["unique", "unique_consecutive", "isin", "searchsorted", "bucketize", "bincount", "histc", "histogram", "histogramdd"]
+
+
+def pack(values, inverse, counts, return_inverse, return_counts):
+    out = (values,) + ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+    return out if len(out) > 1 else values
+
+
+def count_runs(first, total):
+    """Lengths of runs from their starts."""
+    from fasttensor.functional.joining import cat
+    return cat([first, first.new_full((1,), total)]).diff() if first.numel() else first
+
+
+def check_order(x, name):
+    need_tensor(x, name)
+    if x.is_complex():
+        raise NotImplementedError(f"{name}(): not implemented for {description(x)}; complex numbers have no order")
+    return x.detach()
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements of input in ascending order, or the distinct slices along dim.
+
+    return_inverse adds the position of each element in the result, return_counts how often each occurs.
+    Every NaN is distinct.
+
+    >>> import fasttensor as torch
+    >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    x = check_order(input, "unique")
+    kernels = backend(x)
+    if dim is not None:
+        return unique_slices(x, wrap(x, dim, "unique"), return_inverse, return_counts, True)
+    flat = x.reshape(-1)
+    ordered, order = kernels.sort(flat, 0, False)
+    first, which = kernels.runs(ordered)
+    inverse = which.new_empty(which.shape).scatter_(0, order, which).reshape(x.shape) if return_inverse else None
+    return pack(ordered[first], inverse, count_runs(first, flat.numel()) if return_counts else None, return_inverse, return_counts)
+
+
+def unique_slices(x, dim, return_inverse, return_counts, reorder):
+    """Distinct slices along dim: of all of them in lexical order, or of neighbours only."""
+    kernels = backend(x)
+    n = x.shape[dim]
+    if x.numel() == 0 and any(size == 0 for d, size in enumerate(x.shape) if d != dim):
+        raise RuntimeError("unique(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied "
+                           f"to {description(x)} along dimension {dim}")
+    rows = x.movedim(dim, 0).reshape(n, -1)
+    order = None
+    if reorder:
+        # Stable sorts from the last column to the first.
+        from fasttensor.functional.creation import arange
+        order = arange(n)
+        for column in range(rows.shape[1] - 1, -1, -1):
+            order = order[kernels.sort(rows[:, column][order], 0, False)[1]]
+        rows = rows[order]
+    if n:
+        changed = rows.new_ones((n,)).bool()
+        if n > 1:
+            changed[1:] = (rows[1:] != rows[:-1]).any(1)
+        first = changed.nonzero().reshape(-1)
+        which = changed.long().cumsum(0) - 1
+    else:
+        first = which = rows.new_empty((0,)).long()
+    picked = first if order is None else order[first]
+    values = x.index_select(dim, picked)
+    inverse = which if order is None else which.new_empty(which.shape).scatter_(0, order, which)
+    return pack(values, inverse, count_runs(first, n), return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """input without the elements (or slices along dim) that equal the one before.
+
+    >>> import fasttensor as torch
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    x = check_order(input, "unique_consecutive")
+    if dim is not None and not (x.dim() == 1):
+        return unique_slices(x, wrap(x, dim, "unique_consecutive"), return_inverse, return_counts, False)
+    flat = x.reshape(-1)
+    first, which = backend(x).runs(flat)
+    return pack(flat[first], which.reshape(x.shape), count_runs(first, flat.numel()) if return_counts else None,
+                return_inverse, return_counts)
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
+    """Whether each element is among test_elements: bool of elements' shape. Either may be a number.
+
+    >>> import fasttensor as torch
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    from fasttensor.functional.creation import tensor
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
+    if not isinstance(elements, Tensor):
+        elements = tensor(elements, device=test_elements.device)
+    if not isinstance(test_elements, Tensor):
+        test_elements = tensor(test_elements, device=elements.device)
+    elements, tests = elements.detach(), test_elements.detach().reshape(-1)
+    for t in (elements, tests):
+        if t.is_complex():
+            raise RuntimeError(f"isin(): Unsupported input type encountered: {description(t)}")
+    if tests.numel() == 1:
+        found = elements == tests[0]
+    elif tests.numel() == 0:
+        found = elements != elements if not elements.is_floating_point() else elements.new_zeros(elements.shape).bool()
+    else:
+        ordered = backend(tests).sort(tests, 0, False)[0]
+        at = searchsorted(ordered, elements).clamp_(max=ordered.numel() - 1)
+        found = ordered[at.reshape(-1)].reshape(elements.shape) == elements
+    return deliver(found.logical_not() if invert else found, out, "isin")
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where each value would be inserted to keep sorted_sequence (last dimension ascending) in order: int64 or int32.
+
+    sorted_sequence: 1-d, or input's shape but for the last dimension. right (side="right"): behind equal elements
+    instead of before. sorter: the order in which sorted_sequence is sorted, as ``argsort`` gives it.
+
+    >>> import fasttensor as torch
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
+    tensor([1, 2])
+    """
+    from fasttensor.functional.creation import tensor
+    need_tensor(sorted_sequence, "searchsorted", "sorted_sequence", 1)
+    edges = sorted_sequence.detach()
+    scalar = not isinstance(input, Tensor)
+    values = tensor(input, dtype=edges.dtype if not isinstance(input, float) or edges.is_floating_point() else None) if scalar else input.detach()
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
+        if side == "left" and right:
+            raise RuntimeError("searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        right = side == "right"
+    if edges.dim() == 0:
+        raise RuntimeError("searchsorted(): sorted_sequence must have at least one dimension")
+    if scalar and edges.dim() != 1:
+        raise RuntimeError(f"searchsorted(): input value can be a scalar only when sorted_sequence is 1-d, got {description(edges)}")
+    if not scalar and edges.dtype is not values.dtype:
+        raise RuntimeError(f"searchsorted(): sorted_sequence and input value tensors should have same dtype, but got {description(edges)} and {description(values)}")
+    if edges.dim() != 1 and edges.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError("searchsorted(): sorted_sequence should be 1 dimension or the first N-1 dimensions of sorted_sequence "
+                           f"and input value must match, but we got {description(edges)} and {description(values)}")
+    if sorter is not None:
+        if sorter.shape != edges.shape:
+            raise RuntimeError(f"searchsorted(): sorted_sequence and sorter must have the same size, but got {description(edges)} and {description(sorter)}")
+        if sorter.dtype.name != "int64":
+            raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got {description(sorter)}")
+    found = backend(edges).searchsorted(edges, values, right, sorter)
+    return deliver(found.int() if out_int32 else found, out, "searchsorted")
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+    """The number of the bucket between 1-d ascending boundaries that each element falls into.
+
+    >>> import fasttensor as torch
+    >>> torch.bucketize(torch.tensor([3, 6, 9]), torch.tensor([1, 3, 5, 7, 9]))
+    tensor([1, 3, 4])
+    """
+    need_tensor(boundaries, "bucketize", "boundaries", 2)
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got {description(boundaries)}")
+    if isinstance(input, Tensor) and input.dtype is not boundaries.dtype:
+        found = backend(boundaries).searchsorted(boundaries.detach(), input.detach(), right, None)
+        return deliver(found.int() if out_int32 else found, out, "bucketize")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each number 0, 1, ... occurs in a 1-d tensor of integers, or the sum of its weights.
+
+    >>> import fasttensor as torch
+    >>> torch.bincount(torch.tensor([1, 1, 3]))
+    tensor([0, 2, 0, 1])
+    """
+    need_tensor(input, "bincount")
+    if input.is_floating_point() or input.is_complex() or input.dtype.name == "bool":
+        raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}")
+    if minlength < 0:
+        raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")
+    if input.dim() != 1 or input.numel() and input.min().item() < 0:
+        raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}.")
+    size = max(minlength, input.max().item() + 1 if input.numel() else 0)
+    if weights is not None and weights.shape != input.shape:
+        raise RuntimeError(f"bincount(): weights should be 1-d and have the same length as input, got {description(weights)} for {description(input)}")
+    if not input.numel():
+        return input.new_zeros((minlength,)).long()
+    found = backend(input).bincount(input, weights.detach() if weights is not None else None, size)
+    return found.to(weights.dtype) if weights is not None and weights.dtype.name == "float32" else found
+
+
+def bounds(x, low, high, name):
+    """The range of a histogram: x's own where low equals high."""
+    if low == high and x.numel():
+        low, high = x.min().item(), x.max().item()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (abs(low) != float("inf") and abs(high) != float("inf") and low == low and high == high):
+        raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}(): max must be larger than min, got {low} and {high}")
+    return low, high
+
+
+def numbers_of(x, edges):
+    """The bin of each element of x, -1 outside; the last bin includes its upper edge."""
+    at = backend(x).searchsorted(edges, x, True, None) - 1
+    last = edges.numel() - 2
+    at = at.masked_fill(x == edges[-1], last)
+    return at.masked_fill((at > last) | (x != x), -1)
+
+
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """Counts of the elements in `bins` equal bins between min and max (input's own bounds if both are equal).
+
+    Elements outside are ignored. The result has input's dtype.
+
+    >>> import fasttensor as torch
+    >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    from fasttensor.functional.creation import linspace
+    need_tensor(input, "histc")
+    if bins <= 0:
+        raise RuntimeError(f"histc(): bins must be > 0, got {bins}")
+    if not input.is_floating_point():
+        if input.is_complex() or input.dtype.name == "bool":
+            raise RuntimeError(f"histc(): not implemented for {description(input)}")
+    x = input.detach().reshape(-1)
+    low, high = bounds(x, min, max, "histc")
+    work = x if x.dtype.itemsize >= 4 and x.is_floating_point() else x.double() if not x.is_floating_point() else x.float()
+    at = numbers_of(work, linspace(low, high, bins + 1, dtype=work.dtype))
+    return deliver(backend(x).bincount(at, None, bins).to(input.dtype), out, "histc")
+
+
+def edges_of(x, bins, range, name):
+    from fasttensor.functional.creation import linspace
+    if isinstance(bins, Tensor):
+        if bins.dim() != 1 or bins.dtype is not x.dtype:
+            raise RuntimeError(f"{name}(): bins tensor should be 1-d and have input's dtype, got {description(bins)}")
+        return bins
+    if bins <= 0:
+        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
+    if range is not None and len(range) != 2:
+        raise RuntimeError(f"{name}(): range should have 2 elements, got {range}")
+    if range is not None and range[0] == range[1]:
+        low, high = range[0] - 1, range[1] + 1
+    else:
+        low, high = bounds(x, *(range if range is not None else (0, 0)), name)
+    return linspace(low, high, bins + 1, dtype=x.dtype)
+
+
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+    """(hist, bin_edges): counts or sums of weights between edges, which are given or equally spaced.
+
+    >>> import fasttensor as torch
+    >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    need_tensor(input, "histogram")
+    if not input.is_floating_point():
+        raise RuntimeError(f"histogram(): not implemented for {description(input)}; convert with .float()")
+    x = input.detach().reshape(-1)
+    edges = edges_of(x, bins, range, "histogram")
+    if weight is not None and (weight.shape != input.shape or weight.dtype is not input.dtype):
+        raise RuntimeError(f"histogram(): if weight tensor is provided it should have input's shape and dtype, got {description(weight)} for {description(input)}")
+    counts = backend(x).bincount(numbers_of(x, edges), None if weight is None else weight.detach().reshape(-1), edges.numel() - 1).to(x.dtype)
+    if density:
+        counts = counts / (edges.diff() * counts.sum())
+    return deliver(result_class("histogram", ("hist", "bin_edges"))(counts, edges), out, "histogram")
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges) of points [..., D] in D dimensions.
+
+    >>> import fasttensor as torch
+    >>> torch.histogramdd(torch.tensor([[0., 0.], [1., 1.]]), [2, 2]).hist
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    need_tensor(input, "histogramdd")
+    if input.dim() < 2:
+        raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {description(input)}")
+    dims = input.shape[-1]
+    x = input.detach().reshape(-1, dims)
+    if not isinstance(bins, (list, tuple)):
+        bins = [bins] * dims
+    if len(bins) != dims:
+        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input, got {len(bins)} and {dims}.")
+    if range is not None and len(range) != 2 * dims:
+        raise RuntimeError(f"histogramdd(): for a {dims}-dimensional histogram range should have {2 * dims} elements, but got {len(range)}")
+    edges = [edges_of(x[:, d], bins[d], None if range is None else tuple(range[2 * d:2 * d + 2]), "histogramdd") for d, _ in enumerate(bins)]
+    flat, inside = None, None
+    for d, e in enumerate(edges):
+        at = numbers_of(x[:, d].contiguous(), e)
+        flat = at if flat is None else flat * (e.numel() - 1) + at
+        inside = at >= 0 if inside is None else inside & (at >= 0)
+    shape = [e.numel() - 1 for e in edges]
+    total = 1
+    for size in shape:
+        total *= size
+    w = None if weight is None else weight.detach().reshape(-1)
+    counts = backend(x).bincount(flat.masked_fill(inside.logical_not(), -1), w, total).to(x.dtype).reshape(shape)
+    if density:
+        volume = counts.sum()
+        for d, e in enumerate(edges):
+            view = [1] * dims
+            view[d] = -1
+            counts = counts / e.diff().reshape(view)
+        counts = counts / volume
+    return result_class("histogramdd", ("hist", "bin_edges"))(counts, tuple(edges))
+
+
+METHODS = {"unique": unique, "unique_consecutive": unique_consecutive, "isin": isin, "bincount": bincount, "histc": histc,
+           "histogram": histogram, "bucketize": bucketize}
+NN_FUNCTIONAL = []

@@ -1,0 +1,141 @@
+"""Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.sort import Kthvalue, Median, Sort, Topk
+from fasttensor.functional.arguments import description, need_tensor, result_class, with_out, wrap
+
+__all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
+
+
+def pair(name, values, indices):
+    return result_class(name, ("values", "indices"))(values, indices)
+
+
+@with_out
+def sort(input, dim=-1, descending=False, stable=False):
+    """(values, indices) of input sorted along dim.
+
+    NaN counts as the greatest value. The order of equal elements is always kept, whatever `stable` says.
+    RuntimeError for complex dtypes.
+
+    >>> import fasttensor as torch
+    >>> torch.sort(torch.tensor([3, 1, 2])).indices
+    tensor([1, 2, 0])
+    """
+    need_tensor(input, "sort")
+    return pair("sort", *apply(Sort, input, wrap(input, dim, "sort"), bool(descending)))
+
+
+def sort_method(self, dim=-1, descending=False, *, stable=False):
+    return sort(self, dim, descending, stable)
+
+
+sort_method.__doc__ = sort.__doc__
+
+
+def argsort(input, dim=-1, descending=False, stable=False):
+    """The indices that sort input along dim: int64 of input's shape.
+
+    >>> import fasttensor as torch
+    >>> torch.argsort(torch.tensor([3, 1, 2]), descending=True)
+    tensor([0, 2, 1])
+    """
+    need_tensor(input, "argsort")
+    return apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending))[1]
+
+
+@with_out
+def msort(input):
+    """input sorted along its first dimension.
+
+    >>> import fasttensor as torch
+    >>> torch.msort(torch.tensor([[2, 1], [1, 3]]))
+    tensor([[1, 1],
+            [2, 3]])
+    """
+    need_tensor(input, "msort")
+    return apply(Sort, input, 0, False)[0]
+
+
+@with_out
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """(values, indices) of the k largest (or smallest) elements along dim, in order.
+
+    RuntimeError where k exceeds the size.
+
+    >>> import fasttensor as torch
+    >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
+    tensor([3, 2])
+    """
+    need_tensor(input, "topk")
+    dim = wrap(input, dim, "topk")
+    size = input.shape[dim] if input.dim() else 1
+    k = k.__index__()
+    if not 0 <= k <= size:
+        raise RuntimeError(f"topk(): selected index k out of range: k = {k}, size {size} along dimension {dim} of {description(input)}")
+    values, indices = apply(Topk, input, k if input.dim() else 1, dim, bool(largest))
+    return pair("topk", values, indices)
+
+
+def drop(values, indices, dim, keepdim):
+    if keepdim or values.dim() == 0:
+        return values, indices
+    return values.squeeze(dim), indices.squeeze(dim)
+
+
+@with_out
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """(values, indices) of the k-th smallest elements along dim, k from 1.
+
+    >>> import fasttensor as torch
+    >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """
+    need_tensor(input, "kthvalue")
+    dim = wrap(input, dim, "kthvalue")
+    size = input.shape[dim] if input.dim() else 1
+    if input.dim() and size == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size, got {description(input)}.")
+    if not 1 <= k <= size:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {size}")
+    return pair("kthvalue", *drop(*apply(Kthvalue, input, k - 1, dim), dim, keepdim))
+
+
+def lower_median(input, dim, keepdim, ignore_nan, name):
+    need_tensor(input, name)
+    if dim is None:
+        if not input.numel():
+            return input.new_full((), float("nan") if input.is_floating_point() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
+        return apply(Median, input.reshape(-1), 0, ignore_nan)[0].reshape(())
+    dim = wrap(input, dim, name)
+    if input.dim() and input.shape[dim] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size, got {description(input)}.")
+    return pair(name, *drop(*apply(Median, input, dim, ignore_nan), dim, keepdim))
+
+
+@with_out
+def median(input, dim=None, keepdim=False):
+    """The median: of two middle values the lower. Without dim of all elements, else (values, indices) along dim.
+
+    A NaN is the median of the row that has one.
+
+    >>> import fasttensor as torch
+    >>> torch.median(torch.tensor([4, 1, 3, 2]))
+    tensor(2)
+    """
+    return lower_median(input, dim, keepdim, False, "median")
+
+
+@with_out
+def nanmedian(input, dim=None, keepdim=False):
+    """``median`` of the elements that are not NaN.
+
+    >>> import fasttensor as torch
+    >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
+    tensor(1.)
+    """
+    return lower_median(input, dim, keepdim, True, "nanmedian")
+
+
+METHODS = {"sort": sort_method, "argsort": argsort, "msort": msort, "topk": topk, "kthvalue": kthvalue, "median": median,
+           "nanmedian": nanmedian}
+NN_FUNCTIONAL = []
