@@ -3,6 +3,7 @@ import collections
 import functools
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.functional.common import give as deliver, in_place
 
 
 def wrap(x, dim, name):
@@ -53,46 +54,13 @@ def tensor_list(tensors, name):
     return list(tensors)
 
 
-def kind(dtype):
-    """0 bool, 1 integer, 2 floating point, 3 complex."""
-    if dtype.is_complex:
-        return 3
-    return 2 if dtype.is_floating_point else 0 if str(dtype).endswith("bool") else 1
-
-
-def deliver(result, out, name):
-    """The result written to out, if that was given."""
-    if out is None:
-        return result
-    if isinstance(result, tuple):
-        if len(out) != len(result):
-            raise TypeError(f"{name}(): expected out to be a tuple of {len(result)} Tensors")
-        return type(result)(*(deliver(r, o, name) for r, o in zip(result, out)))
-    need_tensor(out, name, "out", 1)
-    if kind(result.dtype) > kind(out.dtype):
-        raise RuntimeError(f"{name}(): result type {result.dtype} can't be cast to the desired output type {out.dtype}")
-    if out.requires_grad or result.requires_grad:
-        from fasttensor._core.dispatch import is_grad_enabled
-        if is_grad_enabled():
-            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-                               "but one of the arguments requires grad.")
-    if out.shape != result.shape:
-        if out.numel():
-            import warnings
-            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.shape)}, which "
-                          f"does not match the required output shape {list(result.shape)}.", stacklevel=3)
-        out.resize_(result.shape)
-    out.copy_(result)
-    return out
-
-
 def with_out(function):
     """Adds `out=` to a function that computes a new tensor or tuple of tensors."""
     name = function.__name__
 
     @functools.wraps(function)
     def run(*args, out=None, **kwargs):
-        return deliver(function(*args, **kwargs), out, name)
+        return deliver(out, function(*args, **kwargs), name)
     return run
 
 
@@ -100,18 +68,6 @@ def with_out(function):
 def result_class(name, fields):
     """A named tuple as PyTorch returns it: torch.return_types.sort and the like."""
     return collections.namedtuple(name, fields)
-
-
-def in_place(function, name):
-    """The method `name` that overwrites its tensor with function's result of the same shape."""
-    def run(self, *args, **kwargs):
-        result = function(self, *args, **kwargs)
-        if result.shape != self.shape:
-            raise RuntimeError(f"{name}: the result has shape {list(result.shape)}, self {list(self.shape)}")
-        return self.copy_(result)
-    run.__name__ = name
-    run.__doc__ = f"In-place version of ``{function.__name__}``."
-    return run
 
 
 def check_writable(x, name):
@@ -131,7 +87,3 @@ def scalar_like(value, x, name):
     if isinstance(value, complex) and not x.is_complex():
         raise RuntimeError(f"{name}: value cannot be converted to type {x.dtype} without overflow: {value!r}")
     return x.new_full((), value)
-
-
-__all__ = ["Tensor", "backend", "description", "wrap", "wrap_many", "ints", "need_tensor", "tensor_list", "kind", "deliver",
-           "with_out", "result_class", "in_place", "check_writable", "scalar_like"]

@@ -1,6 +1,8 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
+from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
+from fasttensor.autograd.views import basic_part
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
@@ -131,6 +133,22 @@ def advanced_setitem(x, index, value):
         apply(MaskedFill, view, indices[0].bool(), value.reshape(()), True)
         return
     apply(IndexPut, view, value, SET, *indices)
+
+
+def setitem(x, index, value):
+    """x[index] = value: ints, slices, None and Ellipsis cut out a view; index tensors write through it."""
+    view, rest = basic_part(x, index if type(index) is tuple else (index,))
+    if rest is not None:
+        advanced_setitem(view, rest, value)
+        return
+    if not isinstance(value, Tensor):
+        if isinstance(value, (bool, int, float)):
+            view.fill_(value)
+            return
+        value = number_like(value, view)
+    while value.dim() > view.dim() and value.shape[0] == 1:
+        value = value.squeeze(0)             # as an assignment allows
+    view.copy_(value)
 
 
 def number_like(value, x):
@@ -329,3 +347,6 @@ METHODS = {name: globals()[name] for name in
 METHODS["index_reduce_"] = lambda self, dim, index, source, reduce, *, include_self=True: self.copy_(
     index_reduce(self, dim, index, source, reduce, include_self=include_self))
 NN_FUNCTIONAL = []
+
+set_hook("advanced_getitem", advanced_getitem)
+set_hook("setitem", setitem)

@@ -34,7 +34,7 @@ def cat(tensors, dim=0, *, out=None):
         if not (t.dim() == 1 and t.numel() == 0):
             shaped = t
             break
-    return deliver(apply(Cat, wrap(shaped, dim, "cat"), common_code(tensors), *tensors), out, "cat")
+    return deliver(out, apply(Cat, wrap(shaped, dim, "cat"), common_code(tensors), *tensors), "cat")
 
 
 def concat(tensors, dim=0, *, out=None):
@@ -59,7 +59,7 @@ def stack(tensors, dim=0, *, out=None):
     rank = tensors[0].dim() + 1
     if not -rank <= dim < rank:
         raise IndexError(f"stack(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
-    return deliver(apply(Stack, dim % rank, common_code(tensors), *tensors), out, "stack")
+    return deliver(out, apply(Stack, dim % rank, common_code(tensors), *tensors), "stack")
 
 
 def hstack(tensors, *, out=None):

@@ -164,7 +164,7 @@ def nonzero(input, *, as_tuple=False, out=None):
         if x.dim() == 0:
             x = x.unsqueeze(0)
         return backend(x).nonzero_tuple(x)
-    return deliver(backend(x).nonzero(x), out, "nonzero")
+    return deliver(out, backend(x).nonzero(x), "nonzero")
 
 
 def argwhere(input):

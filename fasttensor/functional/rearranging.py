@@ -432,8 +432,8 @@ def unravel_index(indices, shape):
 
 
 METHODS = {"flip": flip, "fliplr": fliplr, "flipud": flipud, "roll": roll, "rot90": rot90, "repeat": repeat, "tile": tile,
-           "repeat_interleave": repeat_interleave, "tril": tril, "triu": triu, "tril_": in_place(tril, "tril_"),
-           "triu_": in_place(triu, "triu_"), "diag": diag, "diag_embed": diag_embed, "diagflat": diagflat,
+           "repeat_interleave": repeat_interleave, "tril": tril, "triu": triu, "tril_": in_place(tril),
+           "triu_": in_place(triu), "diag": diag, "diag_embed": diag_embed, "diagflat": diagflat,
            "diagonal_scatter": diagonal_scatter, "select_scatter": select_scatter, "slice_scatter": slice_scatter,
            "as_strided_scatter": as_strided_scatter}
 NN_FUNCTIONAL = []

@@ -115,7 +115,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
         ordered = backend(tests).sort(tests, 0, False)[0]
         at = searchsorted(ordered, elements).clamp_(max=ordered.numel() - 1)
         found = ordered[at.reshape(-1)].reshape(elements.shape) == elements
-    return deliver(found.logical_not() if invert else found, out, "isin")
+    return deliver(out, found.logical_not() if invert else found, "isin")
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
@@ -154,7 +154,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         if sorter.dtype.name != "int64":
             raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got {description(sorter)}")
     found = backend(edges).searchsorted(edges, values, right, sorter)
-    return deliver(found.int() if out_int32 else found, out, "searchsorted")
+    return deliver(out, found.int() if out_int32 else found, "searchsorted")
 
 
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
@@ -169,7 +169,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got {description(boundaries)}")
     if isinstance(input, Tensor) and input.dtype is not boundaries.dtype:
         found = backend(boundaries).searchsorted(boundaries.detach(), input.detach(), right, None)
-        return deliver(found.int() if out_int32 else found, out, "bucketize")
+        return deliver(out, found.int() if out_int32 else found, "bucketize")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -237,7 +237,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     low, high = bounds(x, min, max, "histc")
     work = x if x.dtype.itemsize >= 4 and x.is_floating_point() else x.double() if not x.is_floating_point() else x.float()
     at = numbers_of(work, linspace(low, high, bins + 1, dtype=work.dtype))
-    return deliver(backend(x).bincount(at, None, bins).to(input.dtype), out, "histc")
+    return deliver(out, backend(x).bincount(at, None, bins).to(input.dtype), "histc")
 
 
 def edges_of(x, bins, range, name):
@@ -274,7 +274,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     counts = backend(x).bincount(numbers_of(x, edges), None if weight is None else weight.detach().reshape(-1), edges.numel() - 1).to(x.dtype)
     if density:
         counts = counts / (edges.diff() * counts.sum())
-    return deliver(result_class("histogram", ("hist", "bin_edges"))(counts, edges), out, "histogram")
+    return deliver(out, result_class("histogram", ("hist", "bin_edges"))(counts, edges), "histogram")
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
