@@ -35,7 +35,10 @@ FT_LIBM1(exp) FT_LIBM1(log) FT_LIBM1(sin) FT_LIBM1(cos) FT_LIBM1(tan) FT_LIBM1(a
 FT_LIBM1(sinh) FT_LIBM1(cosh) FT_LIBM1(tanh) FT_LIBM1(asinh) FT_LIBM1(acosh) FT_LIBM1(atanh) FT_LIBM1(exp2)
 FT_LIBM1(expm1) FT_LIBM1(log2) FT_LIBM1(log10) FT_LIBM1(log1p) FT_LIBM1(erf) FT_LIBM1(erfc) FT_LIBM1(sqrt)
 FT_LIBM1(fabs) FT_LIBM1(rint) FT_LIBM1(floor) FT_LIBM1(ceil) FT_LIBM1(trunc)
-FT_LIBM2(pow) FT_LIBM2(atan2) FT_LIBM2(hypot) FT_LIBM2(copysign) FT_LIBM2(fmod) FT_LIBM2(nextafter)
+FT_LIBM2(pow) FT_LIBM2(atan2) FT_LIBM2(hypot) FT_LIBM2(copysign) FT_LIBM2(fmod)
+
+FT_FN ft_f32 fma_f32(ft_f32 a, ft_f32 b, ft_f32 c) { return fmaf(a, b, c); }
+FT_FN ft_f64 fma_f64(ft_f64 a, ft_f64 b, ft_f64 c) { return fma(a, b, c); }
 
 #define M(T, L, F) \
     FT_FN T F(where)(int c, T a, T b) { return c ? a : b; } \
@@ -50,23 +53,33 @@ FT_LIBM2(pow) FT_LIBM2(atan2) FT_LIBM2(hypot) FT_LIBM2(copysign) FT_LIBM2(fmod) 
     FT_FN T F(square)(T x) { return x * x; } \
     FT_FN T F(rsqrt)(T x) { return L(1.0) / F(sqrt)(x); } \
     FT_FN T F(sigmoid)(T x) { return L(1.0) / (L(1.0) + F(exp)(-x)); } \
-    FT_FN T F(maximum)(T a, T b) { return (a > b || a != a) ? a : b; } \
-    FT_FN T F(minimum)(T a, T b) { return (a < b || a != a) ? a : b; } \
+    FT_FN T F(maximum)(T a, T b) { T m = a > b ? a : b; return a != a ? a : m; } \
+    FT_FN T F(minimum)(T a, T b) { T m = a < b ? a : b; return a != a ? a : m; } \
     FT_FN T F(angle)(T x) { return x != x ? x : x < L(0.0) ? L(3.14159265358979324) : L(0.0); } \
     FT_FN T F(div_trunc)(T a, T b) { return F(trunc)(a / b); } \
     /* Python's: the remainder takes the sign of the divisor, the quotient goes with it */ \
-    FT_FN T F(remainder)(T a, T b) { \
-        T m = F(fmod)(a, b); \
-        return (m != L(0.0)) & ((b < L(0.0)) != (m < L(0.0))) ? m + b : m; \
+    FT_FN T F(python_remainder)(T m, T b) { return (m != L(0.0)) & ((b < L(0.0)) != (m < L(0.0))) ? m + b : m; } \
+    FT_FN T F(python_quotient)(T m, T a, T b) { \
+        T q = (a - m) / b; \
+        q = (m != L(0.0)) & ((b < L(0.0)) != (m < L(0.0))) ? q - L(1.0) : q; \
+        T f = F(floor)(q), r = q - f > L(0.5) ? f + L(1.0) : f; \
+        return q == L(0.0) ? F(copysign)(L(0.0), a / b) : r; \
     } \
+    FT_FN T F(remainder)(T a, T b) { return F(python_remainder)(F(fmod)(a, b), b); } \
     FT_FN T F(floor_divide)(T a, T b) { \
-        if (b == L(0.0)) return a / b; \
-        T m = F(fmod)(a, b), q = (a - m) / b; \
-        if (m != L(0.0) && (b < L(0.0)) != (m < L(0.0))) q -= L(1.0); \
-        if (q == L(0.0)) return F(copysign)(L(0.0), a / b); \
-        T f = F(floor)(q); \
-        return q - f > L(0.5) ? f + L(1.0) : f; \
+        return b == L(0.0) ? a / b : F(python_quotient)(F(fmod)(a, b), a, b); \
     } \
+    /* Exact by one fma while the quotient has few digits; the quotient may round up to the next integer. */ \
+    FT_FN int F(fmod_is_fast)(T a, T b) { \
+        return (F(fabs)(a / b) < L(2097152.0)) & (F(fabs)(b) < (T)INFINITY); \
+    } \
+    FT_FN T F(fmod_fast)(T a, T b) { \
+        T r = F(fma)(-F(trunc)(a / b), b, a); \
+        r = (r != L(0.0)) & ((r < L(0.0)) != (a < L(0.0))) ? r + F(copysign)(b, a) : r; \
+        return F(copysign)(r, a); \
+    } \
+    FT_FN T F(remainder_fast)(T a, T b) { return F(python_remainder)(F(fmod_fast)(a, b), b); } \
+    FT_FN T F(floor_divide_fast)(T a, T b) { return F(python_quotient)(F(fmod_fast)(a, b), a, b); } \
     FT_FN T F(round)(T x, T decimals) { \
         if (decimals == L(0.0)) return F(rint)(x); \
         T ten = F(pow)(L(10.0), F(fabs)(decimals)); \
@@ -97,5 +110,20 @@ FT_LIBM2(pow) FT_LIBM2(atan2) FT_LIBM2(hypot) FT_LIBM2(copysign) FT_LIBM2(fmod) 
     FT_FN T F(xlogy)(T a, T b) { T v = a * F(log)(b); return (a == L(0.0)) & (b == b) ? L(0.0) : v; } \
     FT_FN T F(xlog1py)(T a, T b) { T v = a * F(log1p)(b); return (a == L(0.0)) & (b == b) ? L(0.0) : v; }
 FT_REAL(M)
+#undef M
+
+/* Neighbours by the bits: sign and magnitude, one up or down. */
+#define M(T, S, I, TOP) \
+    FT_FN T nextafter_##S(T a, T b) { \
+        I i; \
+        FT_COPY(&i, &a, sizeof i); \
+        I up = i + ((a > 0) == (b > a) ? 1 : -1); \
+        I tiny = b > 0 ? 1 : (I)(TOP | 1); \
+        i = a == b ? i : a == 0 ? tiny : up; \
+        T r; \
+        FT_COPY(&r, &i, sizeof r); \
+        return a == b ? b : a != a ? a : b != b ? b : r; \
+    }
+M(ft_f32, f32, ft_i32, (-2147483647 - 1)) M(ft_f64, f64, ft_i64, (-9223372036854775807LL - 1))
 #undef M
 #endif

@@ -34,6 +34,8 @@ class Loop:
     operands: tuple
     params: tuple
     text: str
+    fast: str | None = None
+    fast_if: str | None = None
 
 
 def code_name(op):
@@ -54,8 +56,11 @@ def forward(op, dtype):
         return None
     text = op.value(dtype.kind)
     operands = tuple(Operand(n, BY_NAME["bool"] if n in op.mask else dtype) for n in op.inputs)
+    fast = (None, None)
+    if op.fast and dtype.kind == "float":
+        fast = (expr.to_c(op.fast, dtype.compute), expr.to_c(op.fast_if, dtype.compute))
     return Loop(op, f"{op.name}_{dtype.suffix}", dtype.suffix, BY_NAME[op.result(dtype.name)], operands,
-                _used_params(op, text), expr.to_c(text, dtype.compute))
+                _used_params(op, text), expr.to_c(text, dtype.compute), *fast)
 
 
 def backward(op, i, dtype):

@@ -31,6 +31,8 @@ class Op:
         "bool" (computes in the promoted dtype, gives bool), "real" (complex gives its real dtype).
     params: names and defaults, in order (None: no default).
     mask: the operands, as "a" or "b", that are bool whatever the computing dtype.
+    fast, fast_if: for real floats on the CPU, an expression that vectorises and where it is exact; elements
+        outside take `expr`.
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
     special: names that it also has in the special namespace.
@@ -74,6 +76,8 @@ class Op:
     inplace_flag: bool = False
     special: tuple = ()
     real: bool = False
+    fast: str | None = None
+    fast_if: str | None = None
     source: str = "calculus"
     nin: int = 0
 
