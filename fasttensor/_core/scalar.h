@@ -19,7 +19,6 @@ typedef double ft_f64;
 
 #ifdef __CUDACC__
 #define FT_FN static __device__ __forceinline__
-#define FT_COPY memcpy
 #define FT_BIG static __device__ __noinline__
 #else
 #include <math.h>
@@ -27,7 +26,6 @@ typedef double ft_f64;
 #include <string.h>
 #include <stddef.h>
 #define FT_FN static inline __attribute__((always_inline, unused))
-#define FT_COPY __builtin_memcpy
 #define FT_BIG static __attribute__((noinline, unused))
 typedef float _Complex ft_c64;
 typedef double _Complex ft_c128;

@@ -21,6 +21,27 @@ FT_CLIBM1(cosh) FT_CLIBM1(tanh) FT_CLIBM1(asin) FT_CLIBM1(acos) FT_CLIBM1(atan) 
 FT_CLIBM1(atanh)
 FT_FN ft_c64 pow_c64(ft_c64 a, ft_c64 b) { return cpowf(a, b); }
 FT_FN ft_c128 pow_c128(ft_c128 a, ft_c128 b) { return cpow(a, b); }
+#else
+/* what the functions below need; the others are in complex_math.cuh */
+#define FT_C64(re, im) ft_c64((ft_f32)(re), (ft_f32)(im))
+#define FT_C128(re, im) ft_c128((ft_f64)(re), (ft_f64)(im))
+#define M(Z, T, C, F, MAKE) \
+    FT_FN T C(real)(Z z) { return z.re; } \
+    FT_FN T C(imag)(Z z) { return z.im; } \
+    FT_FN Z C(exp)(Z z) { \
+        T e = F(exp)(z.re); \
+        return z.im == 0 ? MAKE(e, z.im) : MAKE(e * F(cos)(z.im), e * F(sin)(z.im)); \
+    } \
+    FT_FN Z C(log)(Z z) { return MAKE(F(log)(F(hypot)(z.re, z.im)), F(atan2)(z.im, z.re)); } \
+    FT_FN Z C(sqrt)(Z z) { \
+        T t = F(sqrt)(((T)0.5) * (F(hypot)(z.re, z.im) + F(fabs)(z.re))); \
+        if (t == 0) return MAKE(0, z.im); \
+        T u = z.im / (t + t); \
+        return z.re >= 0 ? MAKE(t, u) : MAKE(F(fabs)(u), F(copysign)(t, z.im)); \
+    } \
+    FT_FN Z C(sin)(Z z);
+FT_COMPLEX(M)
+#undef M
 #endif
 
 #define M(Z, T, C, F, MAKE) \

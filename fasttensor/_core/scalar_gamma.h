@@ -82,7 +82,7 @@ FT_BIG ft_f64 polygamma_f64(ft_f64 n, ft_f64 x) {
     if (n == 0) return digamma_f64(x);
     if (n == 1) return _trigamma_f64(x);
     double z = exp(lgamma_f64(n + 1)) * zeta_f64(n + 1, x);
-    return fmod(n, 2) == 0 ? -z : z;
+    return fmod(n, 2.0) == 0 ? -z : z;
 }
 
 /* x^a exp(-x) / gamma(a): near x = a by Stirling's series, where a log(x) - x - lgamma(a) cancels */

@@ -21,14 +21,14 @@ FT_FN double ft_chebyshev_run(double x, double n, double p1) {
 FT_BIG ft_f64 chebyshev_polynomial_t_f64(ft_f64 x, ft_f64 n) {
     n = trunc(n);
     if (n < 0) return 0;
-    if (fabs(x) == 1) return x > 0 || fmod(n, 2) == 0 ? 1 : -1;
+    if (fabs(x) == 1) return x > 0 || fmod(n, 2.0) == 0 ? 1 : -1;
     if (n > 6 && fabs(x) < 1) return cos(n * acos(x));
     return ft_chebyshev_run(x, n, x);
 }
 FT_BIG ft_f64 chebyshev_polynomial_u_f64(ft_f64 x, ft_f64 n) {
     n = trunc(n);
     if (n < 0) return 0;
-    if (fabs(x) == 1) return x > 0 || fmod(n, 2) == 0 ? n + 1 : -(n + 1);
+    if (fabs(x) == 1) return x > 0 || fmod(n, 2.0) == 0 ? n + 1 : -(n + 1);
     if (n > 8 && fabs(x) < 1) {
         double t = acos(x);
         return sin(t) != 0 ? sin((n + 1) * t) / sin(t) : (n + 1) * cos((n + 1) * t) / x;
@@ -38,17 +38,17 @@ FT_BIG ft_f64 chebyshev_polynomial_u_f64(ft_f64 x, ft_f64 n) {
 FT_BIG ft_f64 chebyshev_polynomial_v_f64(ft_f64 x, ft_f64 n) {
     n = trunc(n);
     if (n < 0) return 0;
-    if (fabs(x) == 1) return x > 0 ? 1 : fmod(n, 2) == 0 ? 2 * n + 1 : -(2 * n + 1);
+    if (fabs(x) == 1) return x > 0 ? 1 : fmod(n, 2.0) == 0 ? 2 * n + 1 : -(2 * n + 1);
     if (n > 8 && fabs(x) < 1) {
         double t = acos(x);
-        return cos(t / 2) != 0 ? cos((n + 0.5) * t) / cos(t / 2) : fmod(n, 2) == 0 ? 2 * n + 1 : -(2 * n + 1);
+        return cos(t / 2) != 0 ? cos((n + 0.5) * t) / cos(t / 2) : fmod(n, 2.0) == 0 ? 2 * n + 1 : -(2 * n + 1);
     }
     return ft_chebyshev_run(x, n, 2 * x - 1);
 }
 FT_BIG ft_f64 chebyshev_polynomial_w_f64(ft_f64 x, ft_f64 n) {
     n = trunc(n);
     if (n < 0) return 0;
-    if (fabs(x) == 1) return x > 0 ? 2 * n + 1 : fmod(n, 2) == 0 ? 1 : -1;
+    if (fabs(x) == 1) return x > 0 ? 2 * n + 1 : fmod(n, 2.0) == 0 ? 1 : -1;
     if (n > 8 && fabs(x) < 1) {
         double t = acos(x);
         return sin(t / 2) != 0 ? sin((n + 0.5) * t) / sin(t / 2) : 2 * n + 1;

@@ -112,18 +112,21 @@ FT_FN ft_f64 fma_f64(ft_f64 a, ft_f64 b, ft_f64 c) { return fma(a, b, c); }
 FT_REAL(M)
 #undef M
 
-/* Neighbours by the bits: sign and magnitude, one up or down. */
-#define M(T, S, I, TOP) \
+#ifdef __CUDACC__
+FT_LIBM2(nextafter)
+#else
+/* by the bits, a sign and a magnitude: one up or down */
+#define M(T, S, I, LEAST) \
     FT_FN T nextafter_##S(T a, T b) { \
-        I i; \
-        FT_COPY(&i, &a, sizeof i); \
-        I up = i + ((a > 0) == (b > a) ? 1 : -1); \
-        I tiny = b > 0 ? 1 : (I)(TOP | 1); \
-        i = a == b ? i : a == 0 ? tiny : up; \
+        I i, tiny = b > 0 ? 1 : (I)(LEAST | 1); \
+        memcpy(&i, &a, sizeof i); \
+        I next = i + ((a > 0) == (b > a) ? 1 : -1); \
+        i = a == b ? i : a == 0 ? tiny : next; \
         T r; \
-        FT_COPY(&r, &i, sizeof r); \
+        memcpy(&r, &i, sizeof r); \
         return a == b ? b : a != a ? a : b != b ? b : r; \
     }
 M(ft_f32, f32, ft_i32, (-2147483647 - 1)) M(ft_f64, f64, ft_i64, (-9223372036854775807LL - 1))
 #undef M
+#endif
 #endif

@@ -17,7 +17,7 @@ if not __package__:
     __package__ = _optable.__name__
 
 from . import loops, wrappers
-from .dtypes import DTYPES
+from .dtypes import BY_SUFFIX, DTYPES
 from .table import OPS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -72,6 +72,20 @@ def cpu_files():
     return files
 
 
+def _cuda_kernel(loop):
+    """One line: the macro that makes the contiguous and the strided kernel of a loop."""
+    partype = "ft_" + BY_SUFFIX[BY_SUFFIX[loop.suffix].compute].real
+    params = "".join(f"const {partype} {name} = par_{partype[3:]}(p{k}); " for k, name in loop.params)
+    operands = "".join(f", {_ctype(o.dtype)}, {o.name}, ft_load{'_conj' if o.conj else ''}" for o in loop.operands)
+    return (f"FT_KERNEL{len(loop.operands)}(ew_{loop.name}, {_ctype(loop.result)}{operands}, "
+            f"{params.strip()}, {loop.text})")
+
+
+def cuda_file():
+    """The text of elementwise.cu."""
+    return _fill("elementwise.cu.in", loops_of_row=loops.loops_of_row, kernel=_cuda_kernel, enumerate=enumerate)
+
+
 def generate(root):
     """Writes every generated file under `root`; returns their paths."""
     paths = []
@@ -80,6 +94,8 @@ def generate(root):
         _write(paths[-1], text)
     paths.append(os.path.join(root, "fasttensor", "autograd", "generated_functions.pyx"))
     _write(paths[-1], _fill("functions.pyx.in", code_name=loops.code_name, **wrappers.values()))
+    paths.append(os.path.join(root, "cuda_kernels", "generated", "elementwise.cu"))
+    _write(paths[-1], cuda_file())
     return paths
 
 

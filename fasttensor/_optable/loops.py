@@ -87,11 +87,16 @@ def backward(op, i, dtype):
                 expr.to_c(text, dtype.compute))
 
 
+def loops_of_row(op, dtype):
+    """The loops of a row in a dtype: forward, then the gradient of each input that has one."""
+    return [loop for loop in [forward(op, dtype)] + [backward(op, i, dtype) for i in range(op.nin)] if loop]
+
+
 def loops_of(dtype):
     """Every loop of a dtype, in the order of the table."""
     out = []
     for op in OPS:
-        out += [loop for loop in [forward(op, dtype)] + [backward(op, i, dtype) for i in range(op.nin)] if loop]
+        out += loops_of_row(op, dtype)
     return out
 
 
