@@ -1,0 +1,97 @@
+/* One element type's tiles; micro.h includes it with T and NAME set. */
+#define V NAME(vector)
+#define LANES ((ptrdiff_t)(FT_VECTOR_BYTES / sizeof(T)))
+typedef T V __attribute__((vector_size(FT_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+
+FT_INLINE void NAME(start)(const int rows, const int nv, V acc[FT_ROWS][FT_VECS], const T *init, const T *c,
+                           ptrdiff_t ldc, int add)
+{
+    if (add) {
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < nv; v++) acc[r][v] = *(const V *)(c + r * ldc + v * LANES);
+    } else {
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < nv; v++) acc[r][v] = (V){0} + (init ? init[r] : (T)0);
+    }
+}
+
+FT_INLINE void NAME(step)(const int rows, const int nv, V acc[FT_ROWS][FT_VECS], const T *const *p, ptrdiff_t j, const T *b)
+{
+    V bv[FT_VECS];
+    for (int v = 0; v < nv; v++) bv[v] = *(const V *)(b + v * LANES);
+    for (int r = 0; r < rows; r++) {
+        const T s = p[r][j];
+        for (int v = 0; v < nv; v++) acc[r][v] += s * bv[v];
+    }
+}
+
+FT_INLINE void NAME(finish)(const int rows, const int nv, V acc[FT_ROWS][FT_VECS], T *c, ptrdiff_t ldc)
+{
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < nv; v++) *(V *)(c + r * ldc + v * LANES) = acc[r][v];
+}
+
+FT_INLINE void NAME(run)(const int rows, const int nv, ptrdiff_t k, const T *const *a, ptrdiff_t astep, const T *b,
+                         const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc, int add)
+{
+    V acc[FT_ROWS][FT_VECS];
+    const T *p[FT_ROWS];
+    for (int r = 0; r < rows; r++) p[r] = a[r];
+    NAME(start)(rows, nv, acc, init, c, ldc, add);
+    if (off)
+        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i * astep, b + off[i]);
+    else if (astep == 1)
+        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i, b + i * nv * LANES);
+    else
+        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i * astep, b + i * nv * LANES);
+    NAME(finish)(rows, nv, acc, c, ldc);
+}
+
+FT_INLINE void NAME(walk)(const int rows, const int nv, ptrdiff_t height, ptrdiff_t width, ptrdiff_t pitch,
+                          const T *const *a, const T *b, T *c, ptrdiff_t ldc)
+{
+    V acc[FT_ROWS][FT_VECS];
+    const T *p[FT_ROWS];
+    for (int r = 0; r < rows; r++) p[r] = a[r];
+    NAME(start)(rows, nv, acc, NULL, c, ldc, 1);
+    for (ptrdiff_t h = 0; h < height; h++)
+        for (ptrdiff_t j = h * pitch, end = j + width; j < end; j++, b += nv * LANES) NAME(step)(rows, nv, acc, p, j, b);
+    NAME(finish)(rows, nv, acc, c, ldc);
+}
+
+#define FT_CASES(CALL)                                                       \
+    switch (rows * 4 + nv) { FT_ROW_CASES(CALL) }
+#define FT_TILE(R)                                                           \
+    case R * 4 + 1: NAME(run)(R, 1, k, a, astep, b, off, init, c, ldc, add); break; \
+    case R * 4 + 2: NAME(run)(R, 2, k, a, astep, b, off, init, c, ldc, add); break; \
+    case R * 4 + 3: NAME(run)(R, 3, k, a, astep, b, off, init, c, ldc, add); break;
+static __attribute__((unused, noinline)) void NAME(tile)(int rows, int nv, ptrdiff_t k, const T *const *a, ptrdiff_t astep, const T *b,
+                                               const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc, int add)
+{
+    FT_CASES(FT_TILE)
+}
+#undef FT_TILE
+#define FT_WALK(R)                                                           \
+    case R * 4 + 1: NAME(walk)(R, 1, height, width, pitch, a, b, c, ldc); break;   \
+    case R * 4 + 2: NAME(walk)(R, 2, height, width, pitch, a, b, c, ldc); break;   \
+    case R * 4 + 3: NAME(walk)(R, 3, height, width, pitch, a, b, c, ldc); break;
+static __attribute__((unused, noinline)) void NAME(rows)(int rows, int nv, ptrdiff_t height, ptrdiff_t width, ptrdiff_t pitch,
+                                               const T *const *a, const T *b, T *c, ptrdiff_t ldc)
+{
+    FT_CASES(FT_WALK)
+}
+#undef FT_WALK
+#undef FT_CASES
+
+/* dst[0..n) = src[0..n): short runs, where a call of memcpy costs more than the copy. */
+FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+    for (; i + LANES <= n; i += LANES) *(V *)(dst + i) = *(const V *)(src + i);
+    if (n - i >= 8) { memcpy(dst + i, src + i, 8 * sizeof(T)); i += 8; }
+    if (n - i >= 4) { memcpy(dst + i, src + i, 4 * sizeof(T)); i += 4; }
+    if (n - i >= 2) { memcpy(dst + i, src + i, 2 * sizeof(T)); i += 2; }
+    if (n - i >= 1) dst[i] = src[i];
+}
+#undef V
+#undef LANES
