@@ -93,5 +93,75 @@ FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
     if (n - i >= 2) { memcpy(dst + i, src + i, 2 * sizeof(T)); i += 2; }
     if (n - i >= 1) dst[i] = src[i];
 }
+
+/* dst[c * ldd + r] = src[r * lds + c], in blocks whose lines stay in L1. */
+static __attribute__((unused, noinline)) void NAME(transpose)(const T *src, ptrdiff_t lds, T *dst, ptrdiff_t ldd, ptrdiff_t rows, ptrdiff_t cols)
+{
+    for (ptrdiff_t c0 = 0; c0 < cols; c0 += 16)
+        for (ptrdiff_t r0 = 0; r0 < rows; r0 += 16) {
+            const ptrdiff_t cn = cols - c0 < 16 ? cols - c0 : 16, rn = rows - r0 < 16 ? rows - r0 : 16;
+            const T *s = src + r0 * lds + c0;
+            T *d = dst + c0 * ldd + r0;
+            if (cn == 16 && rn == 16)
+                for (ptrdiff_t c = 0; c < 16; c++)
+                    for (ptrdiff_t r = 0; r < 16; r++) d[c * ldd + r] = s[r * lds + c];
+            else
+                for (ptrdiff_t c = 0; c < cn; c++)
+                    for (ptrdiff_t r = 0; r < rn; r++) d[c * ldd + r] = s[r * lds + c];
+        }
+}
+
+/* dst[i] = bias + sum_t w[t] * src[off[t] + i] for one-channel windows. */
+FT_INLINE void NAME(taps_block)(const int nv, ptrdiff_t taps, const ptrdiff_t *off, const T *w, const T *src, T bias, T *dst)
+{
+    V acc[4];
+    for (int v = 0; v < nv; v++) acc[v] = (V){0} + bias;
+    for (ptrdiff_t t = 0; t < taps; t++) {
+        const T s = w[t];
+        const T *p = src + off[t];
+        for (int v = 0; v < nv; v++) acc[v] += s * *(const V *)(p + v * LANES);
+    }
+    for (int v = 0; v < nv; v++) *(V *)(dst + v * LANES) = acc[v];
+}
+
+static __attribute__((unused, noinline)) void NAME(taps)(ptrdiff_t taps, const ptrdiff_t *off, const T *w, const T *src, T bias, T *dst, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) NAME(taps_block)(4, taps, off, w, src + i, bias, dst + i);
+    for (; i + LANES <= n; i += LANES) NAME(taps_block)(1, taps, off, w, src + i, bias, dst + i);
+    if (i < n && n >= LANES)    /* the last vector overlaps the one before it */
+        NAME(taps_block)(1, taps, off, w, src + n - LANES, bias, dst + n - LANES);
+    else
+        for (; i < n; i++) {
+            T sum = bias;
+            for (ptrdiff_t t = 0; t < taps; t++) sum += w[t] * src[off[t] + i];
+            dst[i] = sum;
+        }
+}
+
+/* sums[t] += sum_i g[i] * x[off[t] + i] */
+FT_INLINE void NAME(dots_block)(const int taps, const ptrdiff_t *off, const T *g, const T *x, ptrdiff_t n, T *sums)
+{
+    V acc[10];
+    ptrdiff_t i = 0;
+    for (int t = 0; t < taps; t++) acc[t] = (V){0};
+    for (; i + LANES <= n; i += LANES) {
+        const V gv = *(const V *)(g + i);
+        for (int t = 0; t < taps; t++) acc[t] += gv * *(const V *)(x + off[t] + i);
+    }
+    for (int t = 0; t < taps; t++) {
+        T sum = 0;
+        for (ptrdiff_t l = 0; l < LANES; l++) sum += acc[t][l];
+        for (ptrdiff_t j = i; j < n; j++) sum += g[j] * x[off[t] + j];
+        sums[t] += sum;
+    }
+}
+
+static __attribute__((unused, noinline)) void NAME(dots)(ptrdiff_t taps, const ptrdiff_t *off, const T *g, const T *x, ptrdiff_t n, T *sums)
+{
+    for (; taps >= 9; taps -= 9, off += 9, sums += 9) NAME(dots_block)(9, off, g, x, n, sums);
+    for (; taps >= 3; taps -= 3, off += 3, sums += 3) NAME(dots_block)(3, off, g, x, n, sums);
+    for (; taps > 0; taps--, off++, sums++) NAME(dots_block)(1, off, g, x, n, sums);
+}
 #undef V
 #undef LANES

@@ -1,0 +1,228 @@
+"""Matrix product of weights with windows of a lattice: convolution without an im2col matrix.
+
+out[m, pixel] = bias[m] + sum_k w[m, k] * x[off[k] + place(pixel)]
+
+Pixels are numbered through all images. A panel of a few vectors of pixels is packed for a block
+of k just before it is used, so that it comes from L2, and every m multiplies it in register
+tiles. Each output is computed by one task in one order: results do not depend on threads.
+"""
+from fasttensor._core.parallel cimport parallel_for, thread_index
+from fasttensor.cpu.conv.lattice cimport real, volume
+
+cdef extern from "micro.h" nogil:
+    enum: FT_VECTOR_BYTES
+    enum: FT_ROWS
+    enum: FT_VECS
+    void ft_tile_f32(int rows, int nv, Py_ssize_t k, const float **a, Py_ssize_t astep, const float *b,
+                     const Py_ssize_t *off, const float *init, float *c, Py_ssize_t ldc, int add)
+    void ft_tile_f64(int rows, int nv, Py_ssize_t k, const double **a, Py_ssize_t astep, const double *b,
+                     const Py_ssize_t *off, const double *init, double *c, Py_ssize_t ldc, int add)
+    void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
+    void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
+
+cdef enum:
+    GROUP = 4               # panels packed together: B stays in L2 while every row of A passes
+    KBLOCK = 512            # terms of one packed block
+    MAXPANEL = 64           # pixels of a panel, at most
+
+
+cdef struct Run:
+    Py_ssize_t src, dst, n  # pixels that are neighbours both in the lattice and in the output
+
+
+cdef struct Panel:
+    int nv                  # vectors
+    int runs
+    Py_ssize_t n            # pixels
+    Run run[MAXPANEL]
+
+
+cdef struct Plan:
+    Product *p
+    char *scratch
+    Py_ssize_t pixels       # of all images
+    Py_ssize_t span         # pixels a task
+    Py_ssize_t spans
+    Py_ssize_t rows         # of m a task
+    Py_ssize_t splits
+    Py_ssize_t kblock
+
+
+cdef Py_ssize_t scratch_bytes() noexcept nogil:
+    return (GROUP * KBLOCK + FT_ROWS) * FT_VECS * FT_VECTOR_BYTES + GROUP * sizeof(Panel)
+
+
+cdef void place(Product *p, Panel *panel, Py_ssize_t first, Py_ssize_t n, Py_ssize_t lanes) noexcept nogil:
+    """Fills a panel with the runs of pixels first .. first + n."""
+    cdef Py_ssize_t w = first % p.cnt[2], rest = first // p.cnt[2]
+    cdef Py_ssize_t h = rest % p.cnt[1], d, image, src, dst, m
+    cdef Run *run = panel.run - 1
+    rest //= p.cnt[1]
+    d, image = rest % p.cnt[0], rest // p.cnt[0]
+    panel.n, panel.runs, panel.nv = n, 0, (n + lanes - 1) // lanes
+    while n > 0:
+        m = min(n, p.cnt[2] - w)
+        src = image * p.ximage + (d * p.q[1] + h) * p.q[2] + w
+        dst = image * p.oimage + d * p.ostep[0] + h * p.ostep[1] + w * p.ostep[2]
+        if panel.runs and run.src + run.n == src and run.dst + run.n * p.ostep[2] == dst:
+            run.n += m
+        else:
+            run += 1
+            run.src, run.dst, run.n = src, dst, m
+            panel.runs += 1
+        n -= m
+        w = 0
+        h += 1
+        if h == p.cnt[1]:
+            h = 0
+            d += 1
+            if d == p.cnt[0]:
+                d = 0
+                image += 1
+
+
+cdef void pack(const real *x, const Py_ssize_t *off, Py_ssize_t k, Panel *panel, real *dst) noexcept nogil:
+    cdef Py_ssize_t i, j, width = panel.nv * (FT_VECTOR_BYTES // <Py_ssize_t>sizeof(real)), at
+    cdef const real *src
+    cdef int r
+    for i in range(k):
+        src = x + off[i]
+        at = 0
+        for r in range(panel.runs):
+            if real is float:
+                ft_copy_f32(dst + at, src + panel.run[r].src, panel.run[r].n)
+            else:
+                ft_copy_f64(dst + at, src + panel.run[r].src, panel.run[r].n)
+            at += panel.run[r].n
+        for j in range(at, width):
+            dst[j] = 0
+        dst += width
+
+
+cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *out, bint add) noexcept nogil:
+    """Writes a tile that is no plain block of the output."""
+    cdef Py_ssize_t j, width = panel.nv * (FT_VECTOR_BYTES // <Py_ssize_t>sizeof(real)), step = p.ostep[2]
+    cdef int r, i
+    cdef real *dst
+    cdef const real *src
+    for i in range(rows):
+        src = tile + i * width
+        for r in range(panel.runs):
+            dst = out + i * p.orow + panel.run[r].dst
+            if add:
+                for j in range(panel.run[r].n):
+                    dst[j * step] += src[j]
+            elif step == 1:
+                if real is float:
+                    ft_copy_f32(dst, src, panel.run[r].n)
+                else:
+                    ft_copy_f64(dst, src, panel.run[r].n)
+            else:
+                for j in range(panel.run[r].n):
+                    dst[j * step] = src[j]
+            src += panel.run[r].n
+
+
+cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_ssize_t k0, Py_ssize_t kn,
+                Panel *panels, int count, const real *packed, real *scratch) noexcept nogil:
+    """Rows m0 .. m1 of a block of terms, for packed panels (or panels of one run, read in place)."""
+    cdef Py_ssize_t m, astep = FT_ROWS if p.tiled else 1, lanes = FT_VECTOR_BYTES // sizeof(real), ldc
+    cdef const real *w = <const real *>p.w + group * p.wgroup
+    cdef const real *x = <const real *>p.x + group * p.xgroup
+    cdef const real *a[16]
+    cdef const real *b
+    cdef const real *init
+    cdef const Py_ssize_t *off
+    cdef real *out = <real *>p.out + group * p.ogroup
+    cdef real *c
+    cdef int i, rows, r
+    cdef bint plain
+    m = m0
+    while m < m1:
+        rows = <int>min(FT_ROWS, m1 - m)
+        for r in range(rows):
+            a[r] = w + (m // FT_ROWS * p.k + k0) * FT_ROWS + r if p.tiled else w + (m + r) * p.k + k0
+        init = <const real *>p.bias + group * p.m + m if p.bias != NULL else NULL
+        b = packed
+        for i in range(count):
+            off = NULL
+            if packed == NULL:
+                b, off = x + panels[i].run[0].src, p.off + k0
+            plain = panels[i].runs == 1 and p.ostep[2] == 1 and panels[i].n == panels[i].nv * lanes
+            c, ldc = (out + m * p.orow + panels[i].run[0].dst, p.orow) if plain else (scratch, panels[i].nv * lanes)
+            if real is float:
+                ft_tile_f32(rows, panels[i].nv, kn, a, astep, b, off, NULL if k0 and not plain else init, c, ldc, k0 > 0 and plain)
+            else:
+                ft_tile_f64(rows, panels[i].nv, kn, a, astep, b, off, NULL if k0 and not plain else init, c, ldc, k0 > 0 and plain)
+            if not plain:
+                scatter(p, &panels[i], scratch, rows, out + m * p.orow, k0 > 0)
+            if packed != NULL:
+                b += kn * panels[i].nv * lanes
+        m += rows
+
+
+cdef void task(Plan *plan, Py_ssize_t index, const real *kind) noexcept nogil:
+    cdef Product *p = plan.p
+    cdef Py_ssize_t lanes = FT_VECTOR_BYTES // sizeof(real), wide = FT_VECS * lanes
+    cdef Py_ssize_t split = index % plan.splits, rest = index // plan.splits
+    cdef Py_ssize_t first = rest % plan.spans * plan.span, group = rest // plan.spans
+    cdef Py_ssize_t last = min(plan.pixels, first + plan.span), k0 = 0, kn, n
+    cdef Panel *panels = <Panel *>(plan.scratch + thread_index() * scratch_bytes())
+    cdef real *tile = <real *>(panels + GROUP)
+    cdef real *packed = tile + FT_ROWS * wide
+    cdef real *b
+    cdef int count = 0, i
+    cdef bint inplace = plan.rows <= 4 * FT_ROWS        # too few rows to be worth packing
+    while first < last:
+        # 4 vectors left: 2 + 2 keep more accumulators busy than 3 + 1
+        n = min(last - first, wide)
+        if wide < last - first <= wide + lanes:
+            n = (FT_VECS + 1) // 2 * lanes
+        place(p, &panels[count], first, n, lanes)
+        inplace = inplace and panels[count].runs == 1 and n % lanes == 0
+        count += 1
+        first += n
+    while k0 < p.k or k0 == 0:
+        kn = min(plan.kblock, p.k - k0)
+        b = packed
+        for i in range(0 if inplace else count):
+            pack(<const real *>p.x + group * p.xgroup, p.off + k0, kn, &panels[i], b)
+            b += kn * panels[i].nv * lanes
+        tiles(p, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, panels, count,
+              NULL if inplace else packed, tile)
+        k0 += max(kn, 1)
+
+
+cdef void task_f32(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    for begin in range(begin, end):
+        task(<Plan *>context, begin, <float *>NULL)
+
+
+cdef void task_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    for begin in range(begin, end):
+        task(<Plan *>context, begin, <double *>NULL)
+
+
+cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
+    """Computes the product. `scratch` holds scratch_bytes() for each thread; `kind` only names the type."""
+    cdef Plan plan
+    cdef Py_ssize_t wide = FT_VECS * (FT_VECTOR_BYTES // sizeof(real)), panels, tasks, blocks, flops
+    cdef Py_ssize_t group = GROUP
+    plan.p, plan.scratch = p, <char *>scratch
+    plan.pixels = p.images * volume(p.cnt)
+    if plan.pixels == 0 or p.m == 0 or p.groups == 0:
+        return
+    panels = (plan.pixels + wide - 1) // wide
+    while group > 1 and panels * p.groups < 8 * group:
+        group //= 2
+    plan.span = group * wide
+    plan.spans = (plan.pixels + plan.span - 1) // plan.span
+    blocks = (p.m + FT_ROWS - 1) // FT_ROWS
+    plan.splits = max(1, min(8 // (plan.spans * p.groups), blocks // 4))
+    plan.rows = (blocks + plan.splits - 1) // plan.splits * FT_ROWS
+    plan.splits = (p.m + plan.rows - 1) // plan.rows
+    blocks = max(1, (p.k + KBLOCK - 1) // KBLOCK)
+    plan.kblock = (p.k + blocks - 1) // blocks
+    tasks = plan.spans * plan.splits * p.groups
+    flops = 2 * plan.span * plan.rows * p.k + 1
+    parallel_for(tasks, max(1, 1000000 // flops), task_f32 if real is float else task_f64, &plan)
