@@ -26,20 +26,22 @@ cdef extern from "micro.h" nogil:
     enum: FT_ROWS
 
 
-cdef bint describe_shapes(Geometry *geo, Tensor x, Tensor w, tuple stride, tuple padding, tuple dilation, Py_ssize_t groups) except False:
-    """Fills everything but the output's extents from the input, or the input-shaped side."""
-    cdef int nd = w.rank - 2, a, lead = 3 - nd
-    if nd < 1 or nd > 3 or x.rank != w.rank:
-        raise RuntimeError(f"convolution: expected an input and a weight of 3 to 5 dimensions alike, got {describe(x)} and {describe(w)}")
-    geo.n, geo.c, geo.o, geo.groups = x.sizes[0], x.sizes[1], w.sizes[0], groups
+cdef bint describe_shapes(Geometry *geo, int rank, const Py_ssize_t *x, int wrank, const Py_ssize_t *w,
+                          tuple stride, tuple padding, tuple dilation, Py_ssize_t groups) except False:
+    """Fills everything but the output's extents from the shapes of the input and the weight."""
+    cdef int nd = rank - 2, a, lead = 3 - nd
+    if nd < 1 or nd > 3 or rank != wrank:
+        raise RuntimeError(f"convolution: expected an input and a weight of 3 to 5 dimensions alike, got {rank} and {wrank}")
+    geo.n, geo.c, geo.o, geo.groups = x[0], x[1], w[0], groups
     for a in range(3):
         geo.size[a] = geo.kernel[a] = geo.stride[a] = geo.dil[a] = geo.out[a] = 1
         geo.pad[a] = 0
     for a in range(nd):
-        geo.size[lead + a], geo.kernel[lead + a] = x.sizes[2 + a], w.sizes[2 + a]
+        geo.size[lead + a], geo.kernel[lead + a] = x[2 + a], w[2 + a]
         geo.stride[lead + a], geo.pad[lead + a], geo.dil[lead + a] = stride[a], padding[a], dilation[a]
-    if groups < 1 or geo.c % groups or geo.o % groups or geo.c != w.sizes[1] * groups:
-        raise RuntimeError(f"convolution: {describe(w)} does not fit {describe(x)} with groups={groups}")
+    if groups < 1 or geo.c % groups or geo.o % groups or geo.c != w[1] * groups:
+        raise RuntimeError(f"convolution: a weight with {w[0]} outputs and {w[1]} inputs a group does not fit "
+                           f"{geo.c} input channels with groups={groups}")
     return True
 
 
@@ -333,7 +335,7 @@ def convolution(Tensor x, Tensor w, bias, tuple stride, tuple padding, tuple dil
     cdef Geometry geo
     cdef Py_ssize_t sizes[5]
     cdef int a, lead = 5 - w.rank
-    describe_shapes(&geo, x, w, stride, padding, dilation, groups)
+    describe_shapes(&geo, x.rank, x.sizes, w.rank, w.sizes, stride, padding, dilation, groups)
     sizes[0], sizes[1] = geo.n, geo.o
     for a in range(lead, 3):
         geo.out[a] = (geo.size[a] + 2 * geo.pad[a] - geo.dil[a] * (geo.kernel[a] - 1) - 1) // geo.stride[a] + 1
@@ -358,12 +360,9 @@ def convolution_input(Tensor g, Tensor w, sizes, tuple stride, tuple padding, tu
     cdef Geometry geo
     cdef Py_ssize_t dims[5]
     cdef int a
-    cdef Tensor shape
-    for a in range(w.rank):
+    for a in range(g.rank):
         dims[a] = sizes[a]
-    # only its shape is read
-    shape = new_tensor(w.rank, dims, g.code, 2)
-    describe_shapes(&geo, shape, w, stride, padding, dilation, groups)
+    describe_shapes(&geo, g.rank, dims, w.rank, w.sizes, stride, padding, dilation, groups)
     match_output(&geo, g, stride)
     return direct(&geo, INPUT, g, w, bias, w.rank, dims)
 
@@ -373,11 +372,9 @@ def convolution_weight(Tensor g, Tensor x, sizes, tuple stride, tuple padding, t
     cdef Geometry geo
     cdef Py_ssize_t dims[5]
     cdef int a
-    cdef Tensor shape
-    for a in range(x.rank):
+    for a in range(g.rank):
         dims[a] = sizes[a]
-    shape = new_tensor(x.rank, dims, g.code, 2)
-    describe_shapes(&geo, x, shape, stride, padding, dilation, groups)
+    describe_shapes(&geo, x.rank, x.sizes, g.rank, dims, stride, padding, dilation, groups)
     match_output(&geo, g, stride)
     return direct(&geo, WEIGHT, g, x, None, x.rank, dims)
 

@@ -142,7 +142,9 @@ cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_s
         rows = <int>min(FT_ROWS, m1 - m)
         for r in range(rows):
             a[r] = w + (m // FT_ROWS * p.k + k0) * FT_ROWS + r if p.tiled else w + (m + r) * p.k + k0
-        init = <const real *>p.bias + group * p.m + m if p.bias != NULL else NULL
+        init = NULL
+        if p.bias != NULL and k0 == 0:
+            init = <const real *>p.bias + group * p.m + m
         b = packed
         for i in range(count):
             off = NULL
@@ -151,9 +153,9 @@ cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_s
             plain = panels[i].runs == 1 and p.ostep[2] == 1 and panels[i].n == panels[i].nv * lanes
             c, ldc = (out + m * p.orow + panels[i].run[0].dst, p.orow) if plain else (scratch, panels[i].nv * lanes)
             if real is float:
-                ft_tile_f32(rows, panels[i].nv, kn, a, astep, b, off, NULL if k0 and not plain else init, c, ldc, k0 > 0 and plain)
+                ft_tile_f32(rows, panels[i].nv, kn, a, astep, b, off, init, c, ldc, k0 > 0 and plain)
             else:
-                ft_tile_f64(rows, panels[i].nv, kn, a, astep, b, off, NULL if k0 and not plain else init, c, ldc, k0 > 0 and plain)
+                ft_tile_f64(rows, panels[i].nv, kn, a, astep, b, off, init, c, ldc, k0 > 0 and plain)
             if not plain:
                 scatter(p, &panels[i], scratch, rows, out + m * p.orow, k0 > 0)
             if packed != NULL:

@@ -77,8 +77,8 @@ cdef void sum_task(Work *job, Py_ssize_t index, const real *kind) noexcept nogil
     cdef Py_ssize_t panel = rest % job.panels, split, group, image, d, h, high, tile, r0, r1, height, r
     cdef Py_ssize_t vectors = (job.co + lanes - 1) // lanes
     cdef Py_ssize_t nv = panel_vectors(vectors, panel, job.panels, &first), width = nv * lanes
-    cdef const Py_ssize_t *cnt = job.geo.out
-    cdef const Py_ssize_t *q = job.lat.q
+    cdef Py_ssize_t *cnt = <Py_ssize_t *>job.geo.out
+    cdef Py_ssize_t *q = <Py_ssize_t *>job.lat.q
     cdef const real *b
     cdef const real *x
     cdef const real *a[16]
