@@ -1,0 +1,135 @@
+"""Derivatives of convolution.
+
+Convolution is linear in the input and in the weight, and so is each of its gradients: the three
+rules here are each other's derivatives, which gives derivatives of any order. For complex values
+a gradient takes the conjugate of the other operand.
+"""
+from fasttensor._core.dispatch import backend
+from fasttensor.autograd.rule import Rule, apply, recording
+
+
+def conjugate(t):
+    return t.conj() if t.dtype.is_complex else t
+
+
+def by_input(g, w, sizes, options):
+    """The gradient of an input of shape `sizes`."""
+    if recording():
+        return apply(ConvolutionInput, g, w, None, sizes, *options)
+    return backend(g).convolution_input(g, w, sizes, *options)
+
+
+def by_weight(g, x, sizes, options):
+    """The gradient of a weight of shape `sizes`."""
+    if recording():
+        return apply(ConvolutionWeight, g, x, sizes, *options)
+    return backend(g).convolution_weight(g, x, sizes, *options)
+
+
+def by_output(x, w, options):
+    """The convolution itself, as the gradient of the gradients."""
+    if recording():
+        return apply(Convolution, x, w, None, *options)
+    return backend(x).convolution(x, w, None, *options)
+
+
+def by_bias(g):
+    if recording():
+        return g.sum([0, *range(2, g.dim())])
+    return backend(g).channel_sum(g)
+
+
+class Convolution(Rule):
+    """[N, C, ...] and [O, C / groups, ...] to [N, O, ...]."""
+
+    @staticmethod
+    def forward(ctx, x, w, bias, stride, padding, dilation, groups):
+        ctx.save(x, w)
+        ctx.options = stride, padding, dilation, groups
+        return backend(x).convolution(x, w, bias, stride, padding, dilation, groups)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved
+        need_x, need_w, need_bias = ctx.needs_input_grad[:3]
+        return (by_input(g, conjugate(w), tuple(x.shape), ctx.options) if need_x else None,
+                by_weight(g, conjugate(x), tuple(w.shape), ctx.options) if need_w else None,
+                by_bias(g) if need_bias else None, None, None, None, None)
+
+
+class ConvolutionInput(Rule):
+    """The gradient of the input; with a bias, the transposed convolution of `g`."""
+    name = "ConvolutionBackward0"
+
+    @staticmethod
+    def forward(ctx, g, w, bias, sizes, stride, padding, dilation, groups):
+        ctx.save(g, w)
+        ctx.options = stride, padding, dilation, groups
+        return backend(g).convolution_input(g, w, sizes, stride, padding, dilation, groups, bias)
+
+    @staticmethod
+    def backward(ctx, gg):
+        g, w = ctx.saved
+        need_g, need_w, need_bias = ctx.needs_input_grad[:3]
+        return (by_output(gg, conjugate(w), ctx.options) if need_g else None,
+                by_weight(conjugate(g), gg, tuple(w.shape), ctx.options) if need_w else None,
+                by_bias(gg) if need_bias else None, None, None, None, None, None)
+
+
+class ConvolutionWeight(Rule):
+    """The gradient of the weight."""
+    name = "ConvolutionBackwardBackward0"
+
+    @staticmethod
+    def forward(ctx, g, x, sizes, stride, padding, dilation, groups):
+        ctx.save(g, x)
+        ctx.options = stride, padding, dilation, groups
+        return backend(g).convolution_weight(g, x, sizes, stride, padding, dilation, groups)
+
+    @staticmethod
+    def backward(ctx, gw):
+        g, x = ctx.saved
+        need_g, need_x = ctx.needs_input_grad[:2]
+        return (by_output(conjugate(x), gw, ctx.options) if need_g else None,
+                by_input(conjugate(g), gw, tuple(x.shape), ctx.options) if need_x else None,
+                None, None, None, None, None)
+
+
+class Im2col(Rule):
+    """Sliding windows as columns."""
+
+    @staticmethod
+    def forward(ctx, x, *options):
+        ctx.sizes, ctx.options = tuple(x.shape[2:]), options
+        return backend(x).im2col(x, *options)
+
+    @staticmethod
+    def backward(ctx, g):
+        return (apply(Col2im, g, ctx.sizes, *ctx.options),) + (None,) * len(ctx.options)
+
+
+class Col2im(Rule):
+    """Columns added back at their windows' places."""
+
+    @staticmethod
+    def forward(ctx, columns, sizes, *options):
+        ctx.options = options
+        return backend(columns).col2im(columns, sizes, *options)
+
+    @staticmethod
+    def backward(ctx, g):
+        return (apply(Im2col, g, *ctx.options), None) + (None,) * len(ctx.options)
+
+
+class ConstantPad(Rule):
+    """A frame of a constant; negative widths cut."""
+    name = "ConstantPadNdBackward0"
+
+    @staticmethod
+    def forward(ctx, x, pads, value):
+        ctx.pads = pads
+        return backend(x).constant_pad(x, pads, value)
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(ConstantPad, g, tuple([(-before, -after) for before, after in ctx.pads]), 0), None, None

@@ -1,0 +1,162 @@
+"""Derivatives of pooling and resampling, each linear once the places are chosen."""
+from fasttensor._core.dispatch import backend
+from fasttensor.autograd.rule import Rule, apply
+
+
+class MaxPool(Rule):
+    """Values and indices; `windows` as fasttensor.cpu.pool describes them."""
+    name = "MaxPoolWithIndicesBackward0"
+
+    @staticmethod
+    def forward(ctx, x, windows):
+        values, indices = backend(x).max_pool(x, windows)
+        ctx.save(indices)
+        ctx.sizes = tuple(x.shape[x.dim() - len(windows):])
+        ctx.mark_non_differentiable(indices)
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, g, _):
+        indices, = ctx.saved
+        return (None if g is None else apply(MaxScatter, g, indices, ctx.sizes)), None
+
+
+class MaxPool2d(MaxPool):
+    name = "MaxPool2DWithIndicesBackward0"
+
+
+class MaxPool3d(MaxPool):
+    name = "MaxPool3DWithIndicesBackward0"
+
+
+class AdaptiveMaxPool2d(MaxPool):
+    name = "AdaptiveMaxPool2DBackward0"
+
+
+class AdaptiveMaxPool3d(MaxPool):
+    name = "AdaptiveMaxPool3DBackward0"
+
+
+class MaxScatter(Rule):
+    """Adds values at indices of zeroed planes."""
+    name = "MaxPoolBackwardBackward0"
+
+    @staticmethod
+    def forward(ctx, g, indices, sizes):
+        ctx.save(indices)
+        ctx.nd = len(sizes)
+        return backend(g).max_pool_backward(g, indices, sizes)
+
+    @staticmethod
+    def backward(ctx, gg):
+        indices, = ctx.saved
+        return apply(MaxGather, gg, indices, ctx.nd), None, None
+
+
+class MaxGather(Rule):
+    """Values at indices of planes."""
+
+    @staticmethod
+    def forward(ctx, x, indices, nd):
+        ctx.save(indices)
+        ctx.sizes = tuple(x.shape[x.dim() - nd:])
+        return backend(x).max_pool_gather(x, indices, nd)
+
+    @staticmethod
+    def backward(ctx, g):
+        indices, = ctx.saved
+        return apply(MaxScatter, g, indices, ctx.sizes), None, None
+
+
+class MaxUnpool(Rule):
+    """Puts values at indices of zeroed planes; the last of equal indices stays."""
+
+    @staticmethod
+    def forward(ctx, x, indices, sizes):
+        ctx.save(indices)
+        ctx.nd = len(sizes)
+        return backend(x).max_unpool(x, indices, sizes)
+
+    @staticmethod
+    def backward(ctx, g):
+        indices, = ctx.saved
+        return apply(MaxGather, g, indices, ctx.nd), None, None
+
+
+class AvgPool(Rule):
+    """Means of windows."""
+
+    @staticmethod
+    def forward(ctx, x, windows, divisor, count_padding):
+        ctx.sizes, ctx.options = tuple(x.shape[x.dim() - len(windows):]), (windows, divisor, count_padding)
+        return backend(x).avg_pool(x, windows, divisor, count_padding)
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(AvgSpread, g, ctx.sizes, *ctx.options), None, None, None
+
+
+class AvgPool2d(AvgPool):
+    name = "AvgPool2DBackward0"
+
+
+class AvgPool3d(AvgPool):
+    name = "AvgPool3DBackward0"
+
+
+class AdaptiveAvgPool1d(AvgPool):
+    name = "SqueezeBackward1"
+
+
+class AdaptiveAvgPool2d(AvgPool):
+    name = "AdaptiveAvgPool2DBackward0"
+
+
+class AdaptiveAvgPool3d(AvgPool):
+    name = "AdaptiveAvgPool3DBackward0"
+
+
+class AvgSpread(Rule):
+    """Spreads gradients evenly over windows."""
+    name = "AvgPoolBackwardBackward0"
+
+    @staticmethod
+    def forward(ctx, g, sizes, windows, divisor, count_padding):
+        ctx.options = windows, divisor, count_padding
+        return backend(g).avg_pool_backward(g, sizes, windows, divisor, count_padding)
+
+    @staticmethod
+    def backward(ctx, gg):
+        return apply(AvgPool, gg, *ctx.options), None, None, None, None
+
+
+class Resample(Rule):
+    """Weighted sums of a few inputs along some dimensions: `tables` lists (dim, index, weight)."""
+    name = "UpsampleBackward0"
+
+    @staticmethod
+    def forward(ctx, x, tables):
+        ctx.tables = [(dim, x.shape[dim], index, weight) for dim, index, weight in tables]
+        for dim, index, weight in tables:
+            x = backend(x).resample(x, dim, index, weight)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(ResampleTransposed, g, ctx.tables), None
+
+
+class ResampleTransposed(Rule):
+    """The transpose of Resample: `tables` lists (dim, size, index, weight)."""
+    name = "UpsampleBackwardBackward0"
+
+    @staticmethod
+    def forward(ctx, g, tables):
+        ctx.tables = tables
+        for dim, size, index, weight in reversed(tables):
+            g = backend(g).resample_backward(g, dim, size, index, weight)
+        return g
+
+    @staticmethod
+    def backward(ctx, gg):
+        return apply(Resample, gg, [(dim, index, weight) for dim, _, index, weight in ctx.tables]), None

@@ -1,0 +1,462 @@
+"""Pooling: the largest value or the mean of windows over the last 1 to 3 dimensions.
+
+    max_pool(x, windows) -> values, int64 indices         plain, adaptive and fractional alike
+    max_pool_backward(g, indices, sizes)                  also max_unpool's forward
+    max_pool_gather(x, indices)                           also max_unpool's backward
+    avg_pool(x, windows, divisor, count_padding), avg_pool_backward(g, sizes, windows, divisor, count_padding)
+
+`windows` has for each pooled dimension (starts, ends, extents, dilation): output i covers inputs starts[i],
+starts[i] + dilation, ... below ends[i], both inside the input; extents[i] counts the padding too. Regular,
+ceil-mode, adaptive and fractional pooling differ only in these lists.
+"""
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport malloc, free
+from libc.string cimport memset
+
+from fasttensor._core.dtype cimport FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT64, is_complex_code
+from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
+
+cdef extern from "pool.h" nogil:
+    void ft_max_row_f32(const float *x, Py_ssize_t step, float *best, int32_t *index, int32_t at, Py_ssize_t n, int first)
+    void ft_max_row_f64(const double *x, Py_ssize_t step, double *best, int32_t *index, int32_t at, Py_ssize_t n, int first)
+    void ft_max_row_i64(const int64_t *x, Py_ssize_t step, int64_t *best, int32_t *index, int32_t at, Py_ssize_t n, int first)
+    void ft_sum_row_f32(const float *x, Py_ssize_t step, float *sums, Py_ssize_t n)
+    void ft_sum_row_f64(const double *x, Py_ssize_t step, double *sums, Py_ssize_t n)
+    void ft_sum_row_i64(const int64_t *x, Py_ssize_t step, int64_t *sums, Py_ssize_t n)
+    void ft_spread_row_f32(const float *parts, Py_ssize_t step, float *x, Py_ssize_t n)
+    void ft_spread_row_f64(const double *parts, Py_ssize_t step, double *x, Py_ssize_t n)
+    void ft_spread_row_i64(const int64_t *parts, Py_ssize_t step, int64_t *x, Py_ssize_t n)
+    float ft_row_total_f32(const float *x, Py_ssize_t n)
+    double ft_row_total_f64(const double *x, Py_ssize_t n)
+    int64_t ft_row_total_i64(const int64_t *x, Py_ssize_t n)
+
+ctypedef fused element:
+    float
+    double
+    int64_t
+
+cdef enum:
+    STRIP = 256         # outputs of a row worked on together
+
+
+cdef struct Windows:
+    Py_ssize_t size[3]                  # input extents
+    Py_ssize_t out[3]
+    Py_ssize_t *low[3]
+    Py_ssize_t *high[3]
+    Py_ssize_t *extent[3]
+    Py_ssize_t dil[3]
+    Py_ssize_t first, last, step        # columns first .. last - 1 have full windows `step` apart
+    Py_ssize_t width                    # inputs of a full window
+    Py_ssize_t planes, volume, outs
+    Py_ssize_t divisor
+    bint count_padding
+    Py_ssize_t *memory
+
+
+cdef int work_code(int code) except -1:
+    """The type that a pool computes in."""
+    if is_complex_code(code):
+        raise RuntimeError("pooling is not defined for complex tensors: pool the real and the imaginary part")
+    return code if code == FLOAT32 or code == FLOAT64 or code == INT64 else FLOAT32 if code >= FLOAT16 else INT64
+
+
+cdef bint start(Windows *w, tuple sizes, tuple windows) except False:
+    """Reads the lists. `w.memory` must be freed."""
+    cdef int nd = len(windows), lead = 3 - nd, a
+    cdef Py_ssize_t total = 0, i, n
+    cdef Py_ssize_t *at
+    w.memory = NULL
+    for a in range(3):
+        total += 3 * (len(windows[a - lead][0]) if a >= lead else 1)
+    w.memory = <Py_ssize_t *>malloc(total * sizeof(Py_ssize_t) + 1)
+    if w.memory == NULL:
+        raise MemoryError("pooling: no memory for the windows")
+    at = w.memory
+    for a in range(3):
+        n = len(windows[a - lead][0]) if a >= lead else 1
+        w.out[a], w.low[a], w.high[a], w.extent[a] = n, at, at + n, at + 2 * n
+        at += 3 * n
+        if a < lead:
+            w.size[a] = w.high[a][0] = w.extent[a][0] = w.dil[a] = 1
+            w.low[a][0] = 0
+            continue
+        w.size[a] = sizes[len(sizes) - nd + a - lead]
+        lows, highs, extents, dilation = windows[a - lead]
+        w.dil[a] = dilation
+        for i in range(n):
+            w.low[a][i], w.high[a][i], w.extent[a][i] = lows[i], highs[i], extents[i]
+    w.planes = 1
+    for i in range(len(sizes) - nd):
+        w.planes *= sizes[i]
+    w.volume = w.size[0] * w.size[1] * w.size[2]
+    w.outs = w.out[0] * w.out[1] * w.out[2]
+    w.divisor, w.count_padding = 0, False
+    regular(w)
+    return True
+
+
+cdef void regular(Windows *w) noexcept nogil:
+    """The longest run of columns, from the first full window, that are equally wide and spaced."""
+    cdef Py_ssize_t i, n = w.out[2]
+    cdef Py_ssize_t *low = w.low[2]
+    cdef Py_ssize_t *high = w.high[2]
+    w.first = 0
+    w.width = 0
+    for i in range(n):
+        if (high[i] - low[i] + w.dil[2] - 1) // w.dil[2] > w.width:
+            w.width = (high[i] - low[i] + w.dil[2] - 1) // w.dil[2]
+            w.first = i
+    w.last = w.first + 1
+    w.step = low[w.first + 1] - low[w.first] if w.first + 1 < n else 1
+    while (w.last < n and low[w.last] == low[w.last - 1] + w.step
+           and (high[w.last] - low[w.last] + w.dil[2] - 1) // w.dil[2] == w.width):
+        w.last += 1
+
+
+cdef inline bint better(element v, element best) noexcept nogil:
+    # a NaN wins, and the first of equals stays
+    if element is int64_t:
+        return v > best
+    else:
+        return v > best or v != v
+
+
+cdef void max_plane(const Windows *w, const element *x, element *out, int64_t *indices) noexcept nogil:
+    cdef Py_ssize_t o0, o1, o2, i0, i1, i2, j, n, k
+    cdef Py_ssize_t *low = <Py_ssize_t *>w.low[2]
+    cdef Py_ssize_t *high = <Py_ssize_t *>w.high[2]
+    cdef const element *row
+    cdef element best
+    cdef int32_t at[STRIP]
+    cdef int64_t where
+    cdef bint first
+    for o0 in range(w.out[0]):
+        for o1 in range(w.out[1]):
+            o2 = 0
+            while o2 < w.out[2]:
+                first = True
+                if w.first <= o2 < w.last - 3 and w.volume < 0x7fffffff:
+                    n = min(STRIP, w.last - o2)
+                    i0 = w.low[0][o0]
+                    while i0 < w.high[0][o0]:
+                        i1 = w.low[1][o1]
+                        while i1 < w.high[1][o1]:
+                            j = (i0 * w.size[1] + i1) * w.size[2] + low[o2]
+                            for k in range(w.width):
+                                if element is float:
+                                    ft_max_row_f32(x + j, w.step, out, at, <int32_t>j, n, first)
+                                elif element is double:
+                                    ft_max_row_f64(x + j, w.step, out, at, <int32_t>j, n, first)
+                                else:
+                                    ft_max_row_i64(x + j, w.step, out, at, <int32_t>j, n, first)
+                                j += w.dil[2]
+                                first = False
+                            i1 += w.dil[1]
+                        i0 += w.dil[0]
+                    for k in range(n):
+                        indices[k] = at[k]
+                    out += n
+                    indices += n
+                    o2 += n
+                    continue
+                best, where = 0, 0
+                i0 = w.low[0][o0]
+                while i0 < w.high[0][o0]:
+                    i1 = w.low[1][o1]
+                    while i1 < w.high[1][o1]:
+                        j = (i0 * w.size[1] + i1) * w.size[2]
+                        i2 = low[o2]
+                        while i2 < high[o2]:
+                            if first or better(x[j + i2], best):
+                                best, where, first = x[j + i2], j + i2, False
+                            i2 += w.dil[2]
+                        i1 += w.dil[1]
+                    i0 += w.dil[0]
+                out[0], indices[0] = best, where
+                out += 1
+                indices += 1
+                o2 += 1
+
+
+cdef inline Py_ssize_t divisor(const Windows *w, Py_ssize_t o0, Py_ssize_t o1, Py_ssize_t o2) noexcept nogil:
+    if w.divisor:
+        return w.divisor
+    if w.count_padding:
+        return w.extent[0][o0] * w.extent[1][o1] * w.extent[2][o2]
+    return ((w.high[0][o0] - w.low[0][o0]) * (w.high[1][o1] - w.low[1][o1]) * (w.high[2][o2] - w.low[2][o2]))
+
+
+cdef void avg_plane(const Windows *w, const element *x, element *out) noexcept nogil:
+    cdef Py_ssize_t o0, o1, o2, i0, i1, j, n, k, by
+    cdef Py_ssize_t *low = <Py_ssize_t *>w.low[2]
+    cdef Py_ssize_t *high = <Py_ssize_t *>w.high[2]
+    cdef element total
+    for o0 in range(w.out[0]):
+        for o1 in range(w.out[1]):
+            o2 = 0
+            while o2 < w.out[2]:
+                n, total = 1, 0
+                if w.first <= o2 < w.last - 3:
+                    n = min(STRIP, w.last - o2)
+                    memset(out, 0, n * sizeof(element))
+                for i0 in range(w.low[0][o0], w.high[0][o0]):
+                    for i1 in range(w.low[1][o1], w.high[1][o1]):
+                        j = (i0 * w.size[1] + i1) * w.size[2] + low[o2]
+                        if n > 1:
+                            for k in range(w.width):
+                                if element is float:
+                                    ft_sum_row_f32(x + j + k, w.step, out, n)
+                                elif element is double:
+                                    ft_sum_row_f64(x + j + k, w.step, out, n)
+                                else:
+                                    ft_sum_row_i64(x + j + k, w.step, out, n)
+                        elif element is float:
+                            total = total + ft_row_total_f32(x + j, high[o2] - low[o2])
+                        elif element is double:
+                            total = total + ft_row_total_f64(x + j, high[o2] - low[o2])
+                        else:
+                            total = total + ft_row_total_i64(x + j, high[o2] - low[o2])
+                if n == 1:
+                    out[0] = total
+                for k in range(n):
+                    by = divisor(w, o0, o1, o2 + k)
+                    if by:
+                        out[k] = out[k] / by
+                    else:
+                        out[k] = 0
+                out += n
+                o2 += n
+
+
+cdef void avg_back_plane(const Windows *w, const element *g, element *gx) noexcept nogil:
+    cdef Py_ssize_t o0, o1, o2, i0, i1, i2, j, k, n, by
+    cdef element parts[STRIP]
+    cdef Py_ssize_t *low = <Py_ssize_t *>w.low[2]
+    memset(gx, 0, w.volume * sizeof(element))
+    for o0 in range(w.out[0]):
+        for o1 in range(w.out[1]):
+            o2 = 0
+            while o2 < w.out[2]:
+                n = min(STRIP, w.last - o2) if w.first <= o2 < w.last - 3 else 1
+                for k in range(n):
+                    by = divisor(w, o0, o1, o2 + k)
+                    if by:
+                        parts[k] = g[k] / by
+                    else:
+                        parts[k] = 0
+                for i0 in range(w.low[0][o0], w.high[0][o0]):
+                    for i1 in range(w.low[1][o1], w.high[1][o1]):
+                        j = (i0 * w.size[1] + i1) * w.size[2] + low[o2]
+                        if n == 1:
+                            for i2 in range(w.high[2][o2] - low[o2]):
+                                gx[j + i2] += parts[0]
+                            continue
+                        for k in range(w.width):
+                            if element is float:
+                                ft_spread_row_f32(parts, w.step, gx + j + k, n)
+                            elif element is double:
+                                ft_spread_row_f64(parts, w.step, gx + j + k, n)
+                            else:
+                                ft_spread_row_i64(parts, w.step, gx + j + k, n)
+                g += n
+                o2 += n
+
+
+cdef struct Job:
+    Windows *w
+    int code
+    void *x
+    void *out
+    int64_t *indices
+    Py_ssize_t outs, volume
+    Py_ssize_t bad
+
+
+cdef void max_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Job *job = <Job *>context
+    cdef Py_ssize_t i, n = job.w.outs, v = job.w.volume
+    for i in range(begin, end):
+        if job.code == FLOAT32:
+            max_plane(job.w, <float *>job.x + i * v, <float *>job.out + i * n, job.indices + i * n)
+        elif job.code == FLOAT64:
+            max_plane(job.w, <double *>job.x + i * v, <double *>job.out + i * n, job.indices + i * n)
+        else:
+            max_plane(job.w, <int64_t *>job.x + i * v, <int64_t *>job.out + i * n, job.indices + i * n)
+
+
+cdef void avg_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Job *job = <Job *>context
+    cdef Py_ssize_t i, n = job.w.outs, v = job.w.volume
+    for i in range(begin, end):
+        if job.code == FLOAT32:
+            avg_plane(job.w, <float *>job.x + i * v, <float *>job.out + i * n)
+        elif job.code == FLOAT64:
+            avg_plane(job.w, <double *>job.x + i * v, <double *>job.out + i * n)
+        else:
+            avg_plane(job.w, <int64_t *>job.x + i * v, <int64_t *>job.out + i * n)
+
+
+cdef void avg_back_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Job *job = <Job *>context
+    cdef Py_ssize_t i, n = job.w.outs, v = job.w.volume
+    for i in range(begin, end):
+        if job.code == FLOAT32:
+            avg_back_plane(job.w, <float *>job.x + i * n, <float *>job.out + i * v)
+        elif job.code == FLOAT64:
+            avg_back_plane(job.w, <double *>job.x + i * n, <double *>job.out + i * v)
+        else:
+            avg_back_plane(job.w, <int64_t *>job.x + i * n, <int64_t *>job.out + i * v)
+
+
+cdef void scatter_plane(const element *g, const int64_t *indices, Py_ssize_t n, element *out, Py_ssize_t volume, bint add,
+                        Py_ssize_t *bad) noexcept nogil:
+    cdef Py_ssize_t i
+    memset(out, 0, volume * sizeof(element))
+    for i in range(n):
+        if indices[i] < 0 or indices[i] >= volume:
+            bad[0] = indices[i]
+        elif add:
+            out[indices[i]] += g[i]
+        else:
+            out[indices[i]] = g[i]
+
+
+cdef void gather_plane(const element *x, const int64_t *indices, Py_ssize_t n, element *out, Py_ssize_t volume, Py_ssize_t *bad) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if indices[i] < 0 or indices[i] >= volume:
+            bad[0] = indices[i]
+        else:
+            out[i] = x[indices[i]]
+
+
+cdef void add_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Job *job = <Job *>context
+    cdef Py_ssize_t i, n = job.outs, v = job.volume
+    for i in range(begin, end):
+        if job.code == FLOAT32:
+            scatter_plane(<float *>job.x + i * n, job.indices + i * n, n, <float *>job.out + i * v, v, job.w != NULL, &job.bad)
+        elif job.code == FLOAT64:
+            scatter_plane(<double *>job.x + i * n, job.indices + i * n, n, <double *>job.out + i * v, v, job.w != NULL, &job.bad)
+        else:
+            scatter_plane(<int64_t *>job.x + i * n, job.indices + i * n, n, <int64_t *>job.out + i * v, v, job.w != NULL, &job.bad)
+
+
+cdef void gather_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Job *job = <Job *>context
+    cdef Py_ssize_t i, n = job.outs, v = job.volume
+    for i in range(begin, end):
+        if job.code == FLOAT32:
+            gather_plane(<float *>job.x + i * v, job.indices + i * n, n, <float *>job.out + i * n, v, &job.bad)
+        elif job.code == FLOAT64:
+            gather_plane(<double *>job.x + i * v, job.indices + i * n, n, <double *>job.out + i * n, v, &job.bad)
+        else:
+            gather_plane(<int64_t *>job.x + i * v, job.indices + i * n, n, <int64_t *>job.out + i * n, v, &job.bad)
+
+
+cdef Tensor shaped(Tensor x, int nd, const Py_ssize_t *tail, int code):
+    """A new tensor with x's leading dimensions and `tail` for the last nd."""
+    cdef Py_ssize_t sizes[64]
+    cdef int a
+    for a in range(x.rank):
+        sizes[a] = x.sizes[a] if a < x.rank - nd else tail[3 - nd + a - (x.rank - nd)]
+    return new_tensor(x.rank, sizes, code, x.dev)
+
+
+def max_pool(Tensor x, tuple windows):
+    """The largest value of each window and its flat index in the pooled dimensions."""
+    cdef Windows w
+    cdef Job job
+    cdef int code = work_code(x.code)
+    cdef Tensor plain = cast(contiguous(x), code), out, indices
+    start(&w, plain.shape, windows)
+    try:
+        out, indices = shaped(x, len(windows), w.out, code), shaped(x, len(windows), w.out, INT64)
+        job.w, job.code, job.x, job.out, job.indices = &w, code, plain.ptr, out.ptr, <int64_t *>indices.ptr
+        if out.count:
+            with nogil:
+                parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), max_planes, &job)
+    finally:
+        free(w.memory)
+    return cast(out, x.code), indices
+
+
+cdef Tensor through(Tensor x, Tensor indices, int nd, tuple sizes, bint scatter, bint add, str name):
+    cdef Job job
+    cdef Windows marker
+    cdef int code = work_code(x.code), a
+    cdef Py_ssize_t tail[3]
+    cdef Tensor plain = cast(contiguous(x), code), out
+    memset(tail, 0, sizeof(tail))
+    indices = contiguous(indices)
+    job.volume = job.outs = 1
+    for a in range(nd):
+        tail[3 - nd + a] = sizes[a]
+        job.outs *= indices.sizes[indices.rank - nd + a]
+    out = shaped(x, nd, tail, code)
+    for a in range(nd):
+        job.volume *= sizes[a] if scatter else x.sizes[x.rank - nd + a]
+    job.w = &marker if add else NULL
+    job.code, job.x, job.out, job.indices, job.bad = code, plain.ptr, out.ptr, <int64_t *>indices.ptr, -1
+    if out.count:
+        with nogil:
+            parallel_for(out.count // (job.volume if scatter else job.outs), max(1, 32768 // (job.volume + 1)),
+                         add_planes if scatter else gather_planes, &job)
+    if job.bad != -1:
+        raise RuntimeError(f"{name}: found an index {job.bad} outside of the {job.volume} positions of a plane")
+    return cast(out, x.code)
+
+
+def max_pool_backward(Tensor g, Tensor indices, tuple sizes):
+    """Adds each gradient at its index: [..., *sizes]."""
+    return through(g, indices, len(sizes), sizes, True, True, "max_pool_backward")
+
+
+def max_unpool(Tensor x, Tensor indices, tuple sizes):
+    """Puts each value at its index, zeros elsewhere; the last of equal indices stays."""
+    return through(x, indices, len(sizes), sizes, True, False, "max_unpool")
+
+
+def max_pool_gather(Tensor x, Tensor indices, int nd):
+    """The values of x at the indices."""
+    return through(x, indices, nd, indices.shape[indices.rank - nd:], False, False, "max_unpool_backward")
+
+
+def avg_pool(Tensor x, tuple windows, Py_ssize_t divisor, bint count_padding):
+    """The mean of each window; `divisor` not 0 divides the sum instead of the count."""
+    cdef Windows w
+    cdef Job job
+    cdef int code = work_code(x.code)
+    cdef Tensor plain = cast(contiguous(x), code), out
+    start(&w, plain.shape, windows)
+    try:
+        w.divisor, w.count_padding = divisor, count_padding
+        out = shaped(x, len(windows), w.out, code)
+        job.w, job.code, job.x, job.out = &w, code, plain.ptr, out.ptr
+        if out.count:
+            with nogil:
+                parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), avg_planes, &job)
+    finally:
+        free(w.memory)
+    return cast(out, x.code)
+
+
+def avg_pool_backward(Tensor g, tuple sizes, tuple windows, Py_ssize_t divisor, bint count_padding):
+    """The gradient of an input with extents `sizes` in the pooled dimensions."""
+    cdef Windows w
+    cdef Job job
+    cdef int code = work_code(g.code), nd = len(windows)
+    cdef Tensor plain = cast(contiguous(g), code), out
+    start(&w, tuple(g.shape[:g.rank - nd]) + sizes, windows)
+    try:
+        w.divisor, w.count_padding = divisor, count_padding
+        out = shaped(g, nd, w.size, code)
+        job.w, job.code, job.x, job.out = &w, code, plain.ptr, out.ptr
+        if out.count:
+            with nogil:
+                parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), avg_back_planes, &job)
+    finally:
+        free(w.memory)
+    return cast(out, g.code)

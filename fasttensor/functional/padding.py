@@ -1,0 +1,169 @@
+"""Padding of the last dimensions, and channels traded for space."""
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.conv import ConstantPad
+
+__all__ = ["constant_pad_nd", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]
+NN_FUNCTIONAL = ["pad", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]
+METHODS = {}
+
+
+def pairs(name, input, padding):
+    """(before, after) for each dimension from PyTorch's list, which starts at the last."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    try:
+        widths = [int(v) for v in padding]
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'pad' must be a tuple of ints, not {type(padding).__name__}") from None
+    if len(widths) % 2:
+        raise RuntimeError(f"{name}: length of pad must be even but it is {len(widths)}")
+    if len(widths) > 2 * input.dim():
+        raise RuntimeError(f"{name}: length of pad should be no more than twice the number of dimensions of the input. "
+                           f"Pad length is {len(widths)} while the input has {input.dim()} dimensions.")
+    found = list(zip(widths[::2], widths[1::2]))[::-1]
+    return tuple([(0, 0)] * (input.dim() - len(found)) + found)
+
+
+def constant_pad_nd(input, pad, value=0):
+    """Frames a tensor with a constant; `pad` as in :func:`torch.nn.functional.pad`.
+
+    >>> import fasttensor as torch
+    >>> torch.constant_pad_nd(torch.ones(2), (1, 0), 5.)
+    tensor([5., 1., 1.])
+    """
+    widths = pairs("constant_pad_nd", input, pad)
+    for size, (before, after) in zip(input.shape, widths):
+        if size + before + after < 0:
+            raise RuntimeError(f"constant_pad_nd: the input {description(input)} with pad {tuple(pad)} would have a negative size")
+    return apply(ConstantPad, input, widths, value)
+
+
+def reflected(size, before, after):
+    if before >= size or after >= size:
+        raise RuntimeError(f"pad: with mode 'reflect', padding size should be less than the corresponding input dimension, but got padding ({before}, {after}) "
+                           f"at a dimension of size {size}")
+    return [abs(i) if i < size else 2 * (size - 1) - i for i in range(-before, size + after)]
+
+
+def replicated(size, before, after):
+    if size == 0:
+        raise RuntimeError("pad: with mode 'replicate', expected non-zero sizes in the padded dimensions")
+    return [min(max(i, 0), size - 1) for i in range(-before, size + after)]
+
+
+def wrapped(size, before, after):
+    if before > size or after > size:
+        raise RuntimeError(f"pad: with mode 'circular', padding value causes wrapping around more than once: ({before}, {after}) at a dimension of size {size}")
+    return [i % size for i in range(-before, size + after)]
+
+
+PLACES = {"reflect": reflected, "replicate": replicated, "circular": wrapped}
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Widens (or, by negative numbers, narrows) the last dimensions.
+
+    `pad` holds (before, after) of the last dimension first, then of the one before it, and so on. Modes: ``'constant'`` with `value`
+    (default 0) for any dimensions and dtypes; ``'reflect'``, ``'replicate'`` and ``'circular'`` for the last 1 to 3 of a tensor with one or
+    two more dimensions. Raises RuntimeError where a width does not fit, NotImplementedError for other modes.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
+    tensor([[2., 1., 2., 3., 2., 1.]])
+    """
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    widths = pairs("pad", input, pad)
+    if mode not in PLACES:
+        raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}: expected one of 'constant', 'reflect', 'replicate', 'circular'")
+    if value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    nd = len(pad) // 2
+    if nd not in (1, 2, 3) or input.dim() not in (nd + 1, nd + 2):
+        raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: got {description(input)} and pad {tuple(pad)}")
+    from fasttensor.functional.creation import tensor
+    places = PLACES[mode]
+    for dim in range(input.dim() - nd, input.dim()):
+        before, after = widths[dim]
+        size = input.shape[dim]
+        if size + before + after <= 0:
+            raise RuntimeError(f"pad: dimension {dim} of {description(input)} with padding ({before}, {after}) would have no elements")
+    if 0 in input.shape[input.dim() - nd - (input.dim() == nd + 2):]:
+        raise RuntimeError(f"pad: expected a tensor with possibly 0 batch size and other non-zero dimensions, got {description(input)}")
+    for dim in range(input.dim() - nd, input.dim()):
+        before, after = widths[dim]
+        if before or after or mode == "reflect":
+            index = places(input.shape[dim], before, after)
+            input = input.index_select(dim, tensor(index, device=input.device))
+    return input
+
+
+def factor_of(name, factor):
+    if type(factor) is not int and not hasattr(factor, "__index__"):
+        raise TypeError(f"{name}(): the factor must be int, not {type(factor).__name__}")
+    if factor <= 0:
+        raise RuntimeError(f"{name}: expects a positive factor, but got {factor}")
+    return factor.__index__()
+
+
+def pixel_shuffle(input, upscale_factor):
+    """Channels spread over space: ``[*, C * r * r, H, W]`` to ``[*, C, H * r, W * r]``.
+
+    Any dtype. Raises RuntimeError where the channels are not divisible. Shi et al., "Real-Time Single Image and Video Super-Resolution" (2016).
+
+    >>> import fasttensor as torch
+    >>> torch.pixel_shuffle(torch.arange(4.).view(4, 1, 1), 2)
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
+    r = factor_of("pixel_shuffle", upscale_factor)
+    if input.dim() < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+    *lead, c, h, w = input.shape
+    if c % (r * r):
+        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
+    n = len(lead)
+    x = input.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+    return x.reshape(*lead, c // (r * r), h * r, w * r)
+
+
+def pixel_unshuffle(input, downscale_factor):
+    """Space gathered in channels: ``[*, C, H * r, W * r]`` to ``[*, C * r * r, H, W]``, the inverse of :func:`pixel_shuffle`.
+
+    Any dtype. Raises RuntimeError where the extents are not divisible.
+
+    >>> import fasttensor as torch
+    >>> torch.pixel_unshuffle(torch.arange(4.).view(1, 2, 2), 2).shape
+    torch.Size([4, 1, 1])
+    """
+    r = factor_of("pixel_unshuffle", downscale_factor)
+    if input.dim() < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+    *lead, c, h, w = input.shape
+    if h % r or w % r:
+        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but {h} x {w} is not divisible by {r}")
+    n = len(lead)
+    x = input.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
+    return x.reshape(*lead, c * r * r, h // r, w // r)
+
+
+def channel_shuffle(input, groups):
+    """Channels of `groups` groups interleaved: ``[N, C, *]`` seen as ``[N, groups, C / groups, *]`` and transposed.
+
+    Any dtype. Raises RuntimeError where the channels are not divisible. Zhang et al., "ShuffleNet" (2017).
+
+    >>> import fasttensor as torch
+    >>> torch.channel_shuffle(torch.arange(4.).view(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+    if input.dim() < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+    if groups <= 0:
+        raise RuntimeError(f"channel_shuffle: number of groups to divide channels in must be positive. Value of groups: {groups}")
+    n, c, *rest = input.shape
+    if c % groups:
+        raise RuntimeError(f"channel_shuffle: number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    if 0 in input.shape:
+        return input.clone()
+    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest)

@@ -1,0 +1,172 @@
+"""Interpolation to another size: nearest, linear, cubic and area, with or without antialiasing.
+
+Each mode but area is, along every dimension, a table of a few input positions and weights for each output
+position. Keys, "Cubic convolution interpolation for digital image processing" (1981), for the cubic weights.
+"""
+import math
+import struct
+from functools import lru_cache
+
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.pool import Resample
+from fasttensor.functional.pool import adaptive_avg_pool
+
+__all__ = []
+NN_FUNCTIONAL = ["interpolate", "upsample", "upsample_nearest", "upsample_bilinear"]
+METHODS = {}
+
+MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
+
+
+def single(value):
+    """Rounded to float32, in which PyTorch computes nearest positions."""
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def cubic(t, a):
+    """Weights of the four neighbours at distance t past the second."""
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def triangle(x):
+    return max(0.0, 1.0 - abs(x))
+
+
+def keys(x):
+    a, x = -0.5, abs(x)
+    return ((a + 2) * x - (a + 3)) * x * x + 1 if x < 1 else ((a * x - 5 * a) * x + 8 * a) * x - 4 * a if x < 2 else 0.0
+
+
+def smoothed(size, n, scale, reach, weigh):
+    """Tables of a filter that widens with the scale, so that shrinking averages."""
+    index, weight = [], []
+    wide = max(scale, 1.0)
+    for i in range(n):
+        center = scale * (i + 0.5)
+        low = max(int(center - reach * wide + 0.5), 0)
+        high = min(int(center + reach * wide + 0.5), size)
+        raw = [weigh((j - center + 0.5) / wide) for j in range(low, high)]
+        total = sum(raw)
+        index.append(list(range(low, high)))
+        weight.append([w / total if total else 0.0 for w in raw])
+    taps = max(map(len, index))
+    for places, weights in zip(index, weight):
+        places += [places[-1]] * (taps - len(places))
+        weights += [0.0] * (taps - len(weights))
+    return index, weight
+
+
+@lru_cache(512)
+def table(mode, size, n, factor, align, antialias):
+    """(index, weight): for each of n outputs the inputs among `size` that it sums."""
+    if mode == "nearest" or mode == "nearest-exact":
+        scale = single(1.0 / factor) if factor else single(size / n)
+        shift = 0.5 if mode == "nearest-exact" else 0.0
+        return [[min(int(single((i + shift) * scale)), size - 1)] for i in range(n)], [[1.0]] * n
+    if align:
+        scale = (size - 1) / (n - 1) if n > 1 else 0.0
+    else:
+        scale = 1.0 / factor if factor else size / n
+    if antialias:
+        return smoothed(size, n, scale, 2.0, keys) if mode == "bicubic" else smoothed(size, n, scale, 1.0, triangle)
+    index, weight = [], []
+    for i in range(n):
+        at = i * scale if align else (i + 0.5) * scale - 0.5
+        if mode == "bicubic":
+            base = math.floor(at)
+            index.append([min(max(base + k, 0), size - 1) for k in (-1, 0, 1, 2)])
+            weight.append(cubic(at - base, -0.75))
+        else:
+            at = max(at, 0.0)
+            base = min(int(at), size - 1)
+            index.append([base, min(base + 1, size - 1)])
+            weight.append([1.0 - min(at - base, 1.0), min(at - base, 1.0)])
+    return index, weight
+
+
+def target_sizes(name, nd, input, size, scale_factor, recompute):
+    """The output's extents, and the factors to compute positions with (None: from the extents)."""
+    sizes = list(input.shape[2:])
+    if size is not None and scale_factor is not None:
+        raise ValueError(f"{name}: only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute:
+            raise ValueError(f"{name}: recompute_scale_factor is not meaningful with an explicit size.")
+        out = [int(n) for n in size] if hasattr(size, "__len__") else [int(size)] * nd
+        if len(out) != nd:
+            raise ValueError(f"{name}: input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                             f"{sizes} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+        return out, [None] * nd
+    if scale_factor is None:
+        raise ValueError(f"{name}: either size or scale_factor should be defined")
+    factors = [float(f) for f in scale_factor] if hasattr(scale_factor, "__len__") else [float(scale_factor)] * nd
+    if len(factors) != nd:
+        raise ValueError(f"{name}: input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                         f"{sizes} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+    return [math.floor(s * f) for s, f in zip(sizes, factors)], [None] * nd if recompute else factors
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+    """Resizes signals, images or volumes.
+
+    Shapes: ``[N, C, *spatial]`` to ``[N, C, *size]``, or ``floor(spatial * scale_factor)``. Modes: ``'nearest'``, ``'nearest-exact'``,
+    ``'area'`` for 1 to 3 spatial dimensions, ``'linear'`` for 1, ``'bilinear'`` and ``'bicubic'`` (both with `antialias`) for 2, ``'trilinear'`` for 3.
+    Floating point dtypes, and uint8, which is rounded. Raises ValueError for contradicting arguments,
+    NotImplementedError for a mode that the rank does not have.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.interpolate(torch.tensor([[[1., 2.]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"interpolate(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if mode not in MODES:
+        raise NotImplementedError(f"interpolate: unknown mode {mode!r}: expected one of {', '.join(MODES)}")
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    nd = input.dim() - 2
+    out, factors = target_sizes("interpolate", nd, input, size, scale_factor, recompute_scale_factor)
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if nd not in MODES[mode]:
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | bilinear | "
+                                  f"bicubic | trilinear | area | nearest-exact (got {mode})")
+    if min(out) <= 0 or 0 in input.shape[1:]:
+        raise RuntimeError(f"interpolate: input and output sizes should be greater than 0, but got input {description(input)} and output size {out}")
+    if input.dtype.is_complex or (not input.dtype.is_floating_point and input.dtype.name != "uint8"):
+        raise RuntimeError(f'"upsample_{mode}" not implemented for {description(input)}: expected floating point values or uint8')
+    if mode == "area":
+        return adaptive_avg_pool(f"adaptive_avg_pool{nd}d", nd, input, tuple(out))
+    tables = []
+    for a in range(nd - 1, -1, -1):
+        size, n = input.shape[2 + a], out[a]
+        if size != n or (factors[a] is not None and not align_corners):
+            tables.append((2 + a, *table(mode, size, n, factors[a], bool(align_corners), bool(antialias))))
+    if not tables:
+        return input.clone()
+    y = apply(Resample, input, tables)
+    if y.dtype is not input.dtype:
+        y = y.round().clamp(0, 255).to(input.dtype)
+    return y
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """:func:`interpolate` under its older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """:func:`interpolate` with mode ``'nearest'``."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """:func:`interpolate` with mode ``'bilinear'`` and aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
