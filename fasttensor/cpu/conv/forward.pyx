@@ -20,6 +20,7 @@ from fasttensor.cpu.conv.lattice cimport (Geometry, Lattice, Tap, real, volume, 
 from fasttensor.cpu.conv.product cimport Product, multiply, scratch_bytes
 from fasttensor.cpu.conv.weight cimport weight_scratch, weight_gradient, weight_finish, channel_sums
 from fasttensor.cpu.conv.depthwise cimport depthwise_scratch, depthwise_forward, depthwise_input, depthwise_weight
+from fasttensor.cpu.conv.winograd cimport winograd_fits, winograd
 from fasttensor.cpu.conv.exact cimport exact_forward, exact_input, exact_weight
 
 cdef extern from "micro.h" nogil:
@@ -96,6 +97,9 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
         with nogil:
             depthwise_forward(geo, &lat, x, w, bias, out, <real *>scratch.ptr)
         return True
+    if real is float:
+        if winograd_fits(geo, geo.c, geo.o, geo.out) and winograd(geo, x, w, bias, out, False):
+            return True
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + ci * kernel * sizeof(Py_ssize_t) + 1)
     off = <Py_ssize_t *>(taps + kernel)
@@ -175,6 +179,9 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
         with nogil:
             depthwise_input(geo, &lat, g, w, bias, out, <real *>scratch.ptr)
         return True
+    if real is float:
+        if winograd_fits(geo, geo.o, geo.c, geo.size) and winograd(geo, g, w, bias, out, True):
+            return True
     scratch = new_storage(thread_count() * scratch_bytes())
     packed = new_storage(geo.groups * tiles * co * kernel * FT_ROWS * sizeof(real))
     taps = <Tap *>malloc(kernel * sizeof(Tap) + co * kernel * sizeof(Py_ssize_t) + 1)

@@ -28,6 +28,7 @@ cdef struct Tap:
     Py_ssize_t offset                   # in the lattice
 
 cdef Py_ssize_t volume(const Py_ssize_t *v) noexcept nogil
+cdef void settle(Lattice *lat) noexcept nogil        # what follows from sizes, slots and extents
 cdef void forward_lattice(const Geometry *geo, Lattice *lat) noexcept nogil
 cdef void gradient_lattice(const Geometry *geo, Lattice *lat) noexcept nogil
 cdef Py_ssize_t forward_taps(const Geometry *geo, const Lattice *lat, Tap *taps) noexcept nogil
