@@ -11,4 +11,9 @@ KERNELS = {
     "sort": "sort", "topk": "sort", "kthvalue": "sort", "median": "sort",
     "searchsorted": "search", "runs": "search", "bincount": "search", "repeated_positions": "search",
     "cat": "join", "stack": "join", "flip": "join", "roll": "join", "triangle": "join", "repeat": "join",
+    # convolution
+    "convolution": "conv.forward", "convolution_input": "conv.forward", "convolution_weight": "conv.forward", "channel_sum": "conv.forward",
+    # pooling, windows, resampling
+    "max_pool": "pool", "max_pool_backward": "pool", "max_unpool": "pool", "max_pool_gather": "pool", "avg_pool": "pool", "avg_pool_backward": "pool",
+    "im2col": "unfold", "col2im": "unfold", "constant_pad": "pad", "resample": "resample", "resample_backward": "resample",
 }
