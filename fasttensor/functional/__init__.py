@@ -4,11 +4,6 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 `NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names. Families import earlier ones only.
 """
 
-<<<<<<< HEAD
 FAMILIES = ("common", "basics", "numeric_info", "elementwise", "creation", "random", "convert", "printing",
             "reduction", "matmul", "softmax", "norm", "indexing", "masking", "scattering", "sorting", "searching",
-            "embedding", "joining", "rearranging", "statistics", "conv", "pool", "losses")
-=======
-FAMILIES = ("common", "basics", "elementwise", "creation", "random", "convert", "printing", "reduction", "matmul",
-            "softmax", "norm", "indexing", "sorting", "joining", "conv", "pool", "unpool", "padding", "resize", "losses")
->>>>>>> b0a6801 (Convolution and pooling in the kernels' index and the families)
+            "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "losses")
