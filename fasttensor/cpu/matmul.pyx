@@ -12,7 +12,7 @@ float32, integers wrap in their own type, complex products are made of four real
 from libc.string cimport memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_view, set_geometry, cast, contiguous, describe, CPU
-from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.element cimport write_element
 from fasttensor.cpu.gemm.blocks cimport *
 
 cdef enum:
@@ -233,6 +233,43 @@ def addmm(Tensor c not None, Tensor a not None, Tensor b not None, object beta=1
 
 
 baddbmm = addmm
+
+
+cdef Tensor column_sum(Tensor g):
+    # A row of ones times g; the row is one element with stride 0.
+    cdef Py_ssize_t sizes[2]
+    cdef Py_ssize_t steps[2]
+    cdef Tensor one, flat = flat_rows(g)
+    sizes[0] = sizes[1] = 1
+    steps[0] = steps[1] = 0
+    one = new_tensor(2, sizes, g.code, CPU)
+    write_element(one.ptr, g.code, 1)
+    sizes[1] = flat.sizes[0]
+    one = new_view(one, 2, sizes, steps, 0)
+    cdef Tensor out = product(one, flat, 0, 0, None, 0, 1, ACT_NONE)
+    return reshaped(out, 1, out.sizes + 1)
+
+
+cdef Tensor flat_rows(Tensor x):
+    """All but the last dimension as one; a view where x is contiguous."""
+    cdef Py_ssize_t sizes[2]
+    cdef Py_ssize_t steps[2]
+    cdef int dim
+    if x.rank == 2:
+        return x
+    x = contiguous(x)
+    sizes[1] = steps[0] = x.sizes[x.rank - 1] if x.rank else 1
+    sizes[0] = steps[1] = 1
+    for dim in range(x.rank - 1):
+        sizes[0] *= x.sizes[dim]
+    return new_view(x, 2, sizes, steps, x.offset)
+
+
+def linear_backward(Tensor g not None, Tensor x not None, Tensor w, bint need_x, bint need_w, bint need_bias):
+    """Gradients of `linear` for input, weight (of x's dtype, in (out, in) layout) and bias, None where not needed."""
+    return (product(g, w, 0, CONJUGATED, None, 0, 1, ACT_NONE) if need_x else None,
+            product(flat_rows(g), flat_rows(x), TRANSPOSED, CONJUGATED, None, 0, 1, ACT_NONE) if need_w else None,
+            column_sum(g) if need_bias else None)
 
 
 cdef Tensor as_matrix(Tensor x, bint column):

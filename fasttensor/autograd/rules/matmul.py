@@ -1,0 +1,121 @@
+"""Derivatives of the matrix products. The gradients read their operands transposed and conjugated in
+place; under create_graph they are made of differentiable products."""
+from fasttensor._core.dispatch import backend
+from fasttensor.autograd.rule import Rule, apply, recording
+
+TRANSPOSED, CONJUGATED = 1, 2
+ADJOINT = TRANSPOSED | CONJUGATED
+
+
+def adjoint(x):
+    """The conjugate transpose of the last two dimensions."""
+    return x.transpose(-2, -1).conj() if x.is_complex() else x.transpose(-2, -1)
+
+
+def scaled(x, factor):
+    return x if factor == 1 else x * (factor.conjugate() if isinstance(factor, complex) else factor)
+
+
+def keep(ctx, a, b, where=0):
+    """Save what the gradients of a @ b, arguments `where` and `where + 1`, will read."""
+    need = ctx.needs_input_grad
+    ctx.save(a if need[where + 1] else None, b if need[where] else None)
+
+
+def product_gradients(g, a, b):
+    """Gradients of a @ b; an operand that was not saved means that the other needs none."""
+    if recording():
+        product = bmm if g.ndim > 2 else mm
+        return (None if b is None else product(g, adjoint(b)), None if a is None else product(adjoint(a), g))
+    kernels = backend(g)
+    product = kernels.bmm if g.ndim > 2 else kernels.mm
+    return (None if b is None else product(g, b, 0, ADJOINT), None if a is None else product(a, g, ADJOINT, 0))
+
+
+class Mm(Rule):
+    @staticmethod
+    def forward(ctx, a, b):
+        keep(ctx, a, b)
+        return backend(a).mm(a, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        return product_gradients(g, *ctx.saved)
+
+
+class Bmm(Rule):
+    """Batches of one shape; the caller expands them."""
+    @staticmethod
+    def forward(ctx, a, b):
+        keep(ctx, a, b)
+        return backend(a).bmm(a, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        return product_gradients(g, *ctx.saved)
+
+
+class Addmm(Rule):
+    """beta * c + alpha * (a @ b) with c of the result's shape."""
+    @staticmethod
+    def forward(ctx, c, a, b, beta, alpha):
+        keep(ctx, a, b, 1)
+        ctx.beta, ctx.alpha = beta, alpha
+        return backend(a).addmm(c, a, b, beta, alpha)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved
+        gc = scaled(g, ctx.beta) if ctx.needs_input_grad[0] else None
+        ga, gb = product_gradients(scaled(g, ctx.alpha), a, b)
+        return gc, ga, gb, None, None
+
+
+class Baddbmm(Addmm):
+    pass
+
+
+class Mv(Rule):
+    @staticmethod
+    def forward(ctx, a, x):
+        ctx.save(a, x)
+        return backend(a).mv(a, x)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, x = ctx.saved
+        ga = gx = None
+        column, row = g.unsqueeze(1), x.unsqueeze(0)
+        if recording():
+            if ctx.needs_input_grad[0]:
+                ga = mm(column, row.conj() if row.is_complex() else row)
+            if ctx.needs_input_grad[1]:
+                gx = apply(Mv, adjoint(a), g)
+            return ga, gx
+        kernels = backend(g)
+        if ctx.needs_input_grad[0]:
+            ga = kernels.mm(column, row, 0, CONJUGATED)
+        if ctx.needs_input_grad[1]:
+            gx = kernels.mv(a, g, ADJOINT)
+        return ga, gx
+
+
+class Dot(Rule):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save(x, y)
+        return backend(x).dot(x, y)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved
+        return (g * (y.conj() if y.is_complex() else y) if ctx.needs_input_grad[0] else None,
+                g * (x.conj() if x.is_complex() else x) if ctx.needs_input_grad[1] else None)
+
+
+def mm(a, b):
+    return apply(Mm, a, b)
+
+
+def bmm(a, b):
+    return apply(Bmm, a, b)
