@@ -16,4 +16,5 @@ KERNELS = {
     # pooling, windows, resampling
     "max_pool": "pool", "max_pool_backward": "pool", "max_unpool": "pool", "max_pool_gather": "pool", "avg_pool": "pool", "avg_pool_backward": "pool",
     "im2col": "unfold", "col2im": "unfold", "constant_pad": "pad", "resample": "resample", "resample_backward": "resample",
+    **dict.fromkeys(("mm", "bmm", "addmm", "mv", "dot", "linear", "linear_backward"), "matmul"),
 }

@@ -5,5 +5,5 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 """
 
 FAMILIES = ("common", "basics", "numeric_info", "elementwise", "creation", "random", "convert", "printing",
-            "reduction", "matmul", "softmax", "norm", "indexing", "masking", "scattering", "sorting", "searching",
+            "reduction", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "indexing", "masking", "scattering", "sorting", "searching",
             "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "losses")

@@ -1,11 +1,12 @@
 """Products written by their indices: einsum, tensordot, kron, bilinear. All come down to one batched
 matrix product a pair of operands."""
 import string
+
 from fasttensor._core.tensor import Tensor
-from fasttensor.functional.common import give_out
+from fasttensor.functional.common import give
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, numel, show
 
-__all__ = ["einsum", "tensordot", "kron"]
+__all__ = ["einsum", "kron", "tensordot"]
 LETTERS = string.ascii_uppercase + string.ascii_lowercase       # in the order of sublist numbers
 
 
@@ -221,7 +222,7 @@ def tensordot(a, b, dims=2, out=None):
     shape = tuple(a.shape[d] for d in rest_a) + tuple(b.shape[d] for d in rest_b)
     rows = a.permute(rest_a + left).reshape(numel(a.shape[d] for d in rest_a), k)
     columns = b.permute(right + rest_b).reshape(k, numel(b.shape[d] for d in rest_b))
-    return give_out(matmul(rows, columns).reshape(shape), out, "tensordot")
+    return give(out, matmul(rows, columns).reshape(shape), "tensordot")
 
 
 def wrapped(t, dims):
@@ -250,7 +251,7 @@ def kron(input, other, *, out=None):
     q = (1,) * (rank - other.ndim) + tuple(other.shape)
     a = input.reshape([size for s in p for size in (s, 1)])
     b = other.reshape([size for s in q for size in (1, s)])
-    return give_out((a * b).reshape([s * t for s, t in zip(p, q)]), out, "kron")
+    return give(out, (a * b).reshape([s * t for s, t in zip(p, q)]), "kron")
 
 
 def bilinear(input1, input2, weight, bias=None):

@@ -1,0 +1,140 @@
+"""Products with an addend: addmm and its relatives. The addend is read in the same pass as the product is
+written; where beta is 0 it is not read at all."""
+from fasttensor._core.dtype import promote_types
+from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
+from fasttensor.functional.common import give, in_place
+from fasttensor.functional.matmul import check_batches, check_dtypes, check_matrix_sizes, check_tensors, show
+
+__all__ = ["_addmm_activation", "addbmm", "addmm", "addmv", "addr", "baddbmm"]
+
+
+def check_factors(name, x, **factors):
+    for key, value in factors.items():
+        if isinstance(value, (bool, int)):
+            continue
+        if isinstance(value, complex):
+            if not x.is_complex():
+                raise RuntimeError(f"{name}: argument {key} must not be a complex number for {show(x)}")
+        elif isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument '{key}' must be Number, not Tensor")
+        elif not (x.is_floating_point() or x.is_complex()):
+            raise RuntimeError(f"{name}: For integral input tensors, argument {key} must not be a floating point number, got {value} for {show(x)}")
+
+
+def expanded(name, c, shape):
+    try:
+        return c.expand(shape)
+    except RuntimeError:
+        raise RuntimeError(f"{name}: the addend {show(c)} does not broadcast to the product's shape {tuple(shape)}") from None
+
+
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+    """``beta * input + alpha * (mat1 @ mat2)`` in one pass.
+
+    mat1: (n, m); mat2: (m, p); input broadcasts to (n, p). Where beta is 0 input is not read, NaN included.
+    Integers need integer beta and alpha.
+
+    >>> import fasttensor
+    >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]
+    tensor([6., 6., 6.])
+    """
+    check_tensors("addmm", input, mat1, mat2)
+    if mat1.ndim != 2 or mat2.ndim != 2:
+        raise RuntimeError(f"addmm: mat1 and mat2 must be matrices, got {show(mat1, mat2)}")
+    check_dtypes("addmm", input, mat1, mat2)
+    check_factors("addmm", input, beta=beta, alpha=alpha)
+    check_matrix_sizes("addmm", mat1, mat2)
+    addend = expanded("addmm", input, (mat1.shape[0], mat2.shape[1]))
+    return give(out, apply(Addmm, addend, mat1, mat2, beta, alpha), "addmm")
+
+
+def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
+    """`addmm` followed by relu, or by the tanh form of gelu with `use_gelu`."""
+    from fasttensor.nn.functional import gelu, relu
+    result = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return give(out, gelu(result, approximate="tanh") if use_gelu else relu(result), "_addmm_activation")
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """``beta * input + alpha * (mat @ vec)``; mat: (n, m), vec: (m,), input broadcasts to (n,).
+
+    >>> import fasttensor
+    >>> fasttensor.addmv(fasttensor.ones(2), fasttensor.ones(2, 3), fasttensor.ones(3))
+    tensor([4., 4.])
+    """
+    check_tensors("addmv", input, mat, vec)
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"addmv: vector + matrix @ vector expected, got {show(input, mat, vec)}")
+    check_dtypes("addmv", input, mat, vec)
+    check_factors("addmv", input, beta=beta, alpha=alpha)
+    if mat.shape[1] != vec.shape[0]:
+        raise RuntimeError(f"addmv: size mismatch, got mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+    addend = expanded("addmv", input, (mat.shape[0],)).unsqueeze(1)
+    return give(out, apply(Addmm, addend, mat, vec.unsqueeze(1), beta, alpha).squeeze(1), "addmv")
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+    """``beta * input + alpha * outer(vec1, vec2)``, with the dtypes promoted; input broadcasts to (n, m).
+
+    >>> import fasttensor
+    >>> fasttensor.addr(fasttensor.zeros(2, 2), fasttensor.tensor([1., 2.]), fasttensor.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    check_tensors("addr", input, vec1, vec2)
+    if vec1.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
+    boolean = all(repr(t.dtype) == "torch.bool" for t in (input, vec1, vec2))
+    product = vec1.unsqueeze(1) * vec2.unsqueeze(0)
+    addend = expanded("addr", input, product.shape)
+    if boolean:
+        if not (isinstance(beta, (bool, int)) and isinstance(alpha, (bool, int))):
+            raise RuntimeError(f"addr: For Boolean inputs, arguments beta and alpha must be Booleans, got {beta} and {alpha}")
+        product = product if alpha else product & False
+        return give(out, addend | product if beta else product, "addr")
+    for factor, key in ((beta, "beta"), (alpha, "alpha")):
+        if isinstance(factor, float) and not any(t.is_floating_point() or t.is_complex() for t in (input, vec1, vec2)):
+            raise RuntimeError(f"addr: For integral input tensors, argument {key} must not be a floating point number.")
+    if alpha != 1:
+        product = alpha * product
+    if beta == 0:       # input takes part in the dtype alone, so that NaN in it does not count
+        return give(out, product.to(promote_types(product.dtype, input.dtype)), "addr")
+    return give(out, (addend if beta == 1 else beta * addend) + product, "addr")
+
+
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to (b, n, p). Where beta is 0 input is
+    not read, NaN included.
+
+    >>> import fasttensor
+    >>> fasttensor.baddbmm(fasttensor.ones(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1)).flatten()
+    tensor([4., 4.])
+    """
+    check_tensors("baddbmm", input, batch1, batch2)
+    check_batches("baddbmm", batch1, batch2)
+    check_dtypes("baddbmm", input, batch1, batch2)
+    check_factors("baddbmm", input, beta=beta, alpha=alpha)
+    addend = expanded("baddbmm", input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+    return give(out, apply(Baddbmm, addend, batch1, batch2, beta, alpha), "baddbmm")
+
+
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """``beta * input + alpha * sum of the products of the batch``; input broadcasts to (n, p).
+
+    >>> import fasttensor
+    >>> fasttensor.addbmm(fasttensor.zeros(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1))
+    tensor([[6.]])
+    """
+    check_tensors("addbmm", input, batch1, batch2)
+    check_batches("addbmm", batch1, batch2)
+    check_dtypes("addbmm", input, batch1, batch2)
+    b, n, m = batch1.shape
+    # The sum over the batch is a product over (batch, m) at once.
+    return addmm(input, batch1.transpose(0, 1).reshape(n, b * m), batch2.reshape(b * m, batch2.shape[2]), beta=beta, alpha=alpha, out=out)
+
+
+FUSED = (addmm, addmv, addr, addbmm, baddbmm)
+METHODS = {f.__name__: f for f in FUSED}
+METHODS.update({f.__name__ + "_": in_place(f) for f in FUSED})

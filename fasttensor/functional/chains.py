@@ -1,0 +1,128 @@
+"""Products of many matrices, powers, and dot products along a dimension."""
+from fasttensor.functional.common import give
+from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, mm, show
+
+__all__ = ["chain_matmul", "matrix_power"]
+
+
+def chain_matmul(*matrices, out=None):
+    """Product of 2-d tensors in the cheapest order; see `linalg.multi_dot`.
+
+    >>> import fasttensor
+    >>> fasttensor.chain_matmul(fasttensor.ones(2, 3), fasttensor.ones(3, 4), fasttensor.ones(4, 5)).shape
+    torch.Size([2, 5])
+    """
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for place, m in enumerate(matrices):
+        if m.ndim != 2:
+            raise RuntimeError(f"chain_matmul(): Tensor {place} must be a matrix, got {show(m)}")
+    return give(out, matrices[0] if len(matrices) == 1 else multi_dot(matrices), "chain_matmul")
+
+
+def multi_dot(tensors, *, out=None):
+    """Product of two or more matrices, multiplied in the order that takes the fewest operations.
+
+    The first and the last may be vectors: a row and a column, dropped from the result. The order is found by
+    dynamic programming (Cormen et al., Introduction to Algorithms, 15.2).
+
+    >>> import fasttensor
+    >>> fasttensor.linalg.multi_dot([fasttensor.ones(2, 3), fasttensor.ones(3), ]).shape
+    torch.Size([2])
+    """
+    tensors = list(tensors)
+    n = len(tensors)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    check_tensors("multi_dot", *tensors)
+    check_dtypes("multi_dot", *tensors)
+    for place, t in enumerate(tensors):
+        inside = 0 < place < n - 1
+        if t.ndim != 2 and (inside or t.ndim != 1):
+            raise RuntimeError(f"multi_dot(): {'tensor' if inside else 'the first and last tensors'} {place} must be {'2D' if inside else '1D or 2D'} but got {t.ndim}D ({show(t)})")
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if row:
+        tensors[0] = tensors[0].unsqueeze(0)
+    if column:
+        tensors[-1] = tensors[-1].unsqueeze(1)
+    for place in range(n - 1):
+        if tensors[place].shape[1] != tensors[place + 1].shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {place} and {place + 1} with shapes {list(tensors[place].shape)} and {list(tensors[place + 1].shape)} cannot be multiplied")
+    result = in_order(tensors, cheapest_order([t.shape[0] for t in tensors] + [tensors[-1].shape[1]]), 0, n - 1)
+    if row:
+        result = result.squeeze(0)
+    if column:
+        result = result.squeeze(-1)
+    return give(out, result, "multi_dot")
+
+
+def cheapest_order(sizes):
+    n = len(sizes) - 1
+    cost, cut = {(i, i): 0 for i in range(n)}, {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j], cut[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return cut
+
+
+def in_order(tensors, cut, i, j):
+    if i == j:
+        return tensors[i]
+    return mm(in_order(tensors, cut, i, cut[i, j]), in_order(tensors, cut, cut[i, j] + 1, j))
+
+
+def vecdot(x, y, *, dim=-1, out=None):
+    """Dot products of vectors along `dim`, the first conjugated; the other dimensions broadcast.
+
+    >>> import fasttensor
+    >>> fasttensor.linalg.vecdot(fasttensor.ones(2, 3), fasttensor.ones(3))
+    tensor([3., 3.])
+    """
+    check_tensors("linalg.vecdot", x, y)
+    if not (x.is_floating_point() or x.is_complex()):
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input, got {show(x)}")
+    check_dtypes("linalg.vecdot", x, y)
+    if x.ndim == 0 or y.ndim == 0 or not -max(x.ndim, y.ndim) <= dim < max(x.ndim, y.ndim):
+        raise IndexError(f"linalg.vecdot: dimension {dim} is out of range for {show(x, y)}")
+    if x.shape[dim] != y.shape[dim]:
+        raise RuntimeError(f"linalg.vecdot: the sizes along dim {dim} must match, got {show(x, y)}")
+    return give(out, ((x.conj() if x.is_complex() else x) * y).sum(dim), "linalg.vecdot")
+
+
+def matrix_power(input, n, *, out=None):
+    """The n-th power of square matrices, by repeated squaring; n < 0 inverts first.
+
+    input: (..., m, m). Raises RuntimeError when it is not square.
+
+    >>> import fasttensor
+    >>> fasttensor.matrix_power(fasttensor.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
+    check_tensors("linalg.matrix_power", input)
+    if not (input.is_floating_point() or input.is_complex()) :
+        raise RuntimeError(f"linalg.matrix_power: Expected a floating point or complex tensor as input, got {show(input)}")
+    if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but got {show(input)}")
+    if n < 0:
+        from fasttensor.functional.linalg import inv
+        input, n = inv(input), -n
+    if n == 0:
+        from fasttensor.functional.creation import eye
+        unit = eye(input.shape[-1], dtype=input.dtype, device=input.device)
+        return give(out, unit.expand(input.shape).clone(), "linalg.matrix_power")
+    result = None
+    while n:
+        if n & 1:
+            result = input if result is None else matmul(result, input)
+        n >>= 1
+        if n:
+            input = matmul(input, input)
+    return give(out, result.clone() if result is input else result, "linalg.matrix_power")
+
+
+METHODS = {"matrix_power": matrix_power}
+LINALG = ["multi_dot", "vecdot", "matrix_power"]
