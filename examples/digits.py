@@ -1,0 +1,181 @@
+"""Trains a small convolutional network on 1,797 handwritten digits in a few seconds.
+
+    python examples/digits.py                 # trains, writes runs/digits/digits.png and checkpoint.pt
+    python examples/digits.py --epochs 40 --resume
+
+Every fifth digit is held out. The network: two 3 x 3 convolutions with batch norm, pooling and
+dropout; AdamW with a cosine schedule.
+"""
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import fasttensor as torch
+import fasttensor.nn.functional as F
+from fasttensor import nn, optim
+from fasttensor.utils.data import DataLoader, Subset, digits
+
+EXTRAS = "install the example's extras: pip install '.[examples]'"
+
+
+class Net(nn.Module):
+    """(N, 1, 8, 8) images to (N, 10) scores."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 32, 3, padding=1)
+        self.norm1 = nn.BatchNorm2d(32)
+        self.conv2 = nn.Conv2d(32, 64, 3, padding=1)
+        self.norm2 = nn.BatchNorm2d(64)
+        self.dropout = nn.Dropout(0.3)
+        self.head = nn.Linear(64 * 2 * 2, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)
+        x = F.max_pool2d(F.relu(self.norm2(self.conv2(x))), 2)
+        return self.head(self.dropout(x.flatten(1)))
+
+
+def split(data):
+    """Four fifths to train on, every fifth digit to test."""
+    test = range(0, len(data), 5)
+    held_out = set(test)
+    return Subset(data, [i for i in range(len(data)) if i not in held_out]), Subset(data, list(test))
+
+
+def train_epoch(net, loader, optimizer, device):
+    """One pass; returns the mean loss and the accuracy."""
+    net.train()
+    total = correct = count = 0
+    for images, labels in loader:
+        images, labels = images.to(device), labels.to(device)
+        optimizer.zero_grad()
+        scores = net(images)
+        loss = F.cross_entropy(scores, labels, label_smoothing=0.05)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(labels)
+        correct += (scores.argmax(1) == labels).sum().item()
+        count += len(labels)
+    return total / count, correct / count
+
+
+def evaluate(net, data, device):
+    """Mean loss, accuracy, images, labels and predictions of a held-out set."""
+    net.eval()
+    images, labels = next(iter(DataLoader(data, batch_size=len(data))))
+    with torch.no_grad():
+        scores = net(images.to(device)).cpu()
+    guess = scores.argmax(1)
+    loss = F.cross_entropy(scores, labels).item()
+    return loss, (guess == labels).to(torch.float32).mean().item(), images, labels, guess
+
+
+def draw(path, history, images, labels, guess):
+    """Loss and accuracy by epoch, and test digits with what the network read; wrong ones first, in red."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+    wrong = [i for i in range(len(labels)) if int(labels[i]) != int(guess[i])]
+    shown = (wrong + [i for i in range(len(labels)) if i not in set(wrong)])[:40]
+    figure = plt.figure(figsize=(12, 5), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.3))
+    epochs = range(1, len(history) + 1)
+    axes = left.subplots(2, 1, sharex=True)
+    for axis, name in zip(axes, ("loss", "accuracy")):
+        axis.plot(epochs, [row["train_" + name] for row in history], label="training")
+        axis.plot(epochs, [row["test_" + name] for row in history], label="held out")
+        axis.set_ylabel(name)
+        axis.grid(alpha=0.3)
+    axes[1].set_ylim(0.9, 1.003)
+    axes[1].set_xlabel("epoch")
+    axes[0].legend()
+    cells = right.subplots(5, 8).flatten()
+    for cell in cells:
+        cell.axis("off")
+    for cell, i in zip(cells, shown):
+        bad = int(labels[i]) != int(guess[i])
+        cell.imshow(images[i][0].tolist(), cmap="gray_r")
+        title = f"{int(guess[i])} (is {int(labels[i])})" if bad else str(int(guess[i]))
+        cell.set_title(title, fontsize=9, color="red" if bad else "black")
+    right.suptitle(f"{len(labels)} held-out digits, {len(wrong)} wrong", fontsize=11)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def device_of(name):
+    """The device, or a message that says why there is none."""
+    if name == "cuda" and not torch.cuda.is_available():
+        sys.exit("digits: --device cuda needs an NVIDIA GPU, its driver and fasttensor's CUDA packages; "
+                 "none was found here. Leave --device out to train on the CPU.")
+    return torch.device(name)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epochs", type=int, default=25, help="passes over the training digits (default 25)")
+    parser.add_argument("--batch", type=int, default=32, help="digits a step (default 32)")
+    parser.add_argument("--lr", type=float, default=4e-3, help="highest learning rate (default 0.004)")
+    parser.add_argument("--seed", type=int, default=0, help="of weights, order and dropout (default 0)")
+    parser.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder of the results")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    device = device_of(options.device)
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        sys.exit(f"digits: {EXTRAS}")
+    torch.manual_seed(options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
+    checkpoint = options.out / "checkpoint.pt"
+
+    train, test = split(digits())
+    loader = DataLoader(train, batch_size=options.batch, shuffle=True, drop_last=True)
+    net = Net().to(device)
+    optimizer = optim.AdamW(net.parameters(), lr=options.lr, weight_decay=0.02)
+    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(options.epochs, 1))
+    history = []
+    if options.resume:
+        if not checkpoint.exists():
+            sys.exit(f"digits: --resume, but there is no {checkpoint}")
+        saved = torch.load(checkpoint)
+        net.load_state_dict(saved["net"])
+        optimizer.load_state_dict(saved["optimizer"])
+        schedule.load_state_dict(saved["schedule"])
+        schedule.T_max = max(options.epochs, 1)
+        history = saved["history"]
+        torch.set_rng_state(saved["rng"])
+        print(f"resumed after epoch {len(history)}")
+
+    begin = time.perf_counter()
+    bar = tqdm(range(len(history), options.epochs), disable=options.quiet, unit="epoch")
+    for _ in bar:
+        train_loss, train_accuracy = train_epoch(net, loader, optimizer, device)
+        schedule.step()
+        test_loss, test_accuracy, *_ = evaluate(net, test, device)
+        history.append({"train_loss": train_loss, "train_accuracy": train_accuracy,
+                        "test_loss": test_loss, "test_accuracy": test_accuracy})
+        bar.set_postfix(loss=f"{train_loss:.3f}", held_out=f"{test_accuracy:.2%}")
+    seconds = time.perf_counter() - begin
+
+    _, accuracy, images, labels, guess = evaluate(net, test, device)
+    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict(),
+                "history": history, "rng": torch.get_rng_state()}, checkpoint)
+    print(f"checkpoint {checkpoint}")
+    try:
+        draw(options.out / "digits.png", history, images, labels, guess)
+        print(f"picture    {options.out / 'digits.png'}")
+    except ImportError:
+        print(f"no picture: {EXTRAS}")
+    print(f"accuracy   {accuracy:.2%} of {len(labels)} held-out digits, {seconds:.1f} s of training")
+
+
+if __name__ == "__main__":
+    main()
