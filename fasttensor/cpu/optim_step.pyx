@@ -1,6 +1,6 @@
 """Optimizer steps over all parameters of a group in one call.
 
-    plan = Plan(params, ("adam", ("exp_avg", "exp_avg_sq"), ("step",)))
+    plan = OptimPlan(params, ("adam", ("exp_avg", "exp_avg_sq"), ("step",)))
     rest = plan.step(optimizer.state, (lr, weight_decay, maximize, beta1, beta2, eps, 0.0), make_state, group)
 
 The elements of all parameters are numbered through and cut into chunks, so that a hundred
@@ -86,7 +86,7 @@ cdef inline object lookup(dict d, object key):
     return None if found == NULL else <object>found
 
 
-cdef class Plan:
+cdef class OptimPlan:
     """The buffers of one parameter group's steps."""
     cdef list params
     cdef tuple kernel

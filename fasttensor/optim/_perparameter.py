@@ -10,13 +10,9 @@ half precision, other devices and `differentiable=True`:
         def _update(self, p, g, state, group): ...
 """
 import fasttensor as torch
+from fasttensor._core.dispatch import backend
 
 from .optimizer import Optimizer, scalar_dtype, to_scalar
-
-
-def _cpu_plan():
-    from fasttensor.cpu.optim_step import Plan
-    return Plan
 
 
 class PerParameter(Optimizer):
@@ -84,7 +80,10 @@ class PerParameter(Optimizer):
         key = id(group)
         plan = self._plans.get(key)
         if plan is None or not plan.serves(group["params"], kernel):
-            plan = self._plans[key] = _cpu_plan()(group["params"], kernel)
+            try:
+                plan = self._plans[key] = backend(group["params"][0]).OptimPlan(group["params"], kernel)
+            except (IndexError, NotImplementedError):       # an empty group, or a device without this kernel
+                return group["params"]
         hyper = (float(group["lr"]), float(group.get("weight_decay", 0.0)), float(group["maximize"]),
                  *self._hyper(group))
         return plan.step(self.state, hyper, self._kernel_state, group)

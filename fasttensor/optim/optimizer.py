@@ -7,6 +7,7 @@ from copy import deepcopy
 from itertools import chain
 
 import fasttensor as torch
+from fasttensor.cpu.optim_step import drop_grads
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook", "required"]
 
@@ -280,11 +281,11 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Drops the gradients of all parameters, or fills them with zeros if `set_to_none` is False."""
         for group in self.param_groups:
+            if set_to_none:
+                drop_grads(group["params"])
+                continue
             for p in group["params"]:
                 if p.grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
                     continue
                 if p.grad.grad_fn is not None:
                     p.grad.detach_()
