@@ -1,0 +1,80 @@
+"""Pooling to an output size."""
+from .. import functional as F
+from ..module import Module
+
+
+class _AdaptivePoolNd(Module):
+    __constants__ = ["output_size"]
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
+    pass
+
+
+class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
+    __constants__ = ["output_size", "return_indices"]
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """Means of even windows that give `output_size` values: (N, C, L) -> (N, C, output_size).
+
+    >>> nn.AdaptiveAvgPool1d(5)(torch.randn(1, 64, 8)).shape
+    torch.Size([1, 64, 5])
+    """
+
+    def forward(self, input):
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """Means to `output_size` = (H, W), each a number or None to keep the input's.
+
+    >>> nn.AdaptiveAvgPool2d((None, 7))(torch.randn(1, 64, 10, 9)).shape
+    torch.Size([1, 64, 10, 7])
+    """
+
+    def forward(self, input):
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """Means to `output_size` = (D, H, W)."""
+
+    def forward(self, input):
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """Maxima of even windows that give `output_size` values.
+
+    >>> nn.AdaptiveMaxPool1d(2)(torch.tensor([[[1., 2., 3., 4.]]]))
+    tensor([[[2., 4.]]])
+    """
+
+    def forward(self, input):
+        return F.adaptive_max_pool1d(input, self.output_size, return_indices=self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """Maxima to `output_size` = (H, W)."""
+
+    def forward(self, input):
+        return F.adaptive_max_pool2d(input, self.output_size, return_indices=self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """Maxima to `output_size` = (D, H, W)."""
+
+    def forward(self, input):
+        return F.adaptive_max_pool3d(input, self.output_size, return_indices=self.return_indices)

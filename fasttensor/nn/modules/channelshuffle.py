@@ -1,0 +1,1 @@
+from .pixelshuffle import ChannelShuffle  # noqa: F401

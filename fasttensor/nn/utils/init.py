@@ -1,0 +1,21 @@
+"""Modules without initial values."""
+import inspect
+
+import fasttensor as ft
+
+from ..module import Module
+
+
+def skip_init(module_cls, *args, **kwargs):
+    """A module of a class that takes `device`, made without drawing initial values.
+
+    >>> nn.utils.skip_init(nn.Linear, 2, 3).weight.shape
+    torch.Size([3, 2])
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    device = kwargs.pop("device", "cpu")
+    with ft.no_grad():
+        return module_cls(*args, device="meta", **kwargs).to_empty(device=device)
