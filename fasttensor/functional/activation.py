@@ -76,3 +76,6 @@ def sigmoid(input):
 def tanh(input):
     """The hyperbolic tangent, the same as `torch.tanh`."""
     return _tanh(input)
+
+
+METHODS = {"prelu": prelu}

@@ -6,10 +6,11 @@ from fasttensor import Tensor
 
 from .joining import cat
 from .matmul import linear
-from .random import dropout
+from .dropout import dropout
 from .softmax import softmax
 
 __all__ = []
+METHODS = {}
 NN_FUNCTIONAL = ["scaled_dot_product_attention", "multi_head_attention_forward", "_canonical_mask", "_none_or_dtype"]
 
 

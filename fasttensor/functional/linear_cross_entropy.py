@@ -8,6 +8,7 @@ from .losses import cross_entropy
 from .matmul import linear
 
 __all__ = []
+METHODS = {}
 NN_FUNCTIONAL = ["linear_cross_entropy", "LinearCrossEntropyOptions"]
 
 

@@ -1,9 +1,13 @@
 """Recurrent networks: whole sequences, and single steps."""
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.rnn import RnnLayer
+
 from .joining import cat, stack
 from .matmul import linear
-from .random import dropout as _dropout
+from .dropout import dropout as _dropout
 
 __all__ = ["lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"]
+METHODS = {}
 
 
 def _lstm_gates(gates, c):
@@ -104,6 +108,12 @@ def _run(mode, x, sizes, h0, c0, params, has_biases, num_layers, dropout, train,
 
 
 def _layer(mode, x, sizes, h, c, weights, reverse):
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    # The compiled loops take one floating dtype on the CPU, without projections.
+    if w_hr is None and x.dtype.name in ("float32", "float64") and x.device.type == "cpu" \
+            and all(t is None or t.dtype == x.dtype for t in (h, c, w_ih, w_hh, b_ih, b_hh)):
+        result = apply(RnnLayer, x, h, c, w_ih, w_hh, b_ih, b_hh, mode, tuple(sizes), reverse, _layer_of_steps)
+        return result if len(result) == 3 else (*result, None)
     return _layer_of_steps(mode, x, sizes, h, c, weights, reverse)
 
 

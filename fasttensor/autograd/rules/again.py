@@ -1,0 +1,18 @@
+"""Gradients of a fused operation through a composite of differentiable ones."""
+from fasttensor.autograd import grad
+
+
+def gradients_again(function, inputs, needs, grads):
+    """The gradients of `function(*inputs)` for `grads`, as functions of both, one an input.
+
+    A fused backward cannot be differentiated: where the graph is being created, the operation is
+    computed anew of operations that can.
+    """
+    wanted = [t for t, need in zip(inputs, needs) if t is not None and need]
+    outputs = function(*inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    pairs = [(o, g) for o, g in zip(outputs, grads) if g is not None and o is not None and o.requires_grad]
+    if not wanted or not pairs:
+        return (None,) * len(inputs)
+    found = iter(grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True))
+    return tuple(next(found) if t is not None and need else None for t, need in zip(inputs, needs))

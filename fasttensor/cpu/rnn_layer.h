@@ -1,0 +1,58 @@
+/* Scalar functions of the recurrent kernels, and the kernels for float and double. */
+#ifndef FT_RNN_LAYER_H
+#define FT_RNN_LAYER_H
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void (*rnn_parallel)(ptrdiff_t n, ptrdiff_t grain, void (*body)(void *, ptrdiff_t, ptrdiff_t), void *context);
+
+/* How many tasks of `each` multiply-adds make one chunk. */
+static inline ptrdiff_t rnn_grain(ptrdiff_t each) { return each >= 200000 ? 1 : 1 + 200000 / (each + 1); }
+
+/* Cephes (S. Moshier), expf: range reduction by log 2, polynomial of degree 5. */
+static inline __attribute__((always_inline)) float rnn_exp_f32(float x) {
+  x = x < -87.0f ? -87.0f : x;
+  x = x > 88.0f ? 88.0f : x;
+  float n = rintf(x * 1.44269504088896341f), r = x - n * 0.693359375f + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  union { int i; float f; } scale = {((int)n + 127) << 23};
+  return p * scale.f;
+}
+
+static inline __attribute__((always_inline)) float rnn_sigmoid_f32(float x) { return 1.0f / (1.0f + rnn_exp_f32(-x)); }
+
+/* Cephes, tanhf: a polynomial near zero, where 1 - 2 / (exp(2 x) + 1) would lose digits. */
+static inline __attribute__((always_inline)) float rnn_tanh_f32(float x) {
+  float a = fabsf(x), z = x * x;
+  float large = copysignf(1.0f - 2.0f / (rnn_exp_f32(2.0f * a) + 1.0f), x);
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  float small = p * z * x + x;
+  return a > 0.625f ? large : small;
+}
+
+static inline double rnn_sigmoid_f64(double x) { return 1.0 / (1.0 + exp(-x)); }
+static inline double rnn_tanh_f64(double x) { return tanh(x); }
+
+#define T float
+#define NAME(x) x##_f32
+#include "rnn_steps.h"
+#undef T
+#undef NAME
+#define T double
+#define NAME(x) x##_f64
+#include "rnn_steps.h"
+#undef T
+#undef NAME
+#endif

@@ -1,0 +1,293 @@
+/* One time step of a recurrent layer, forward and backward, in the type T of VL-element vectors.
+ *
+ * The recurrent weight is packed into panels that hold the columns of all gates for VL hidden units,
+ * so that one task multiplies and applies the gates while they are in registers. Included once a type:
+ *     #define T float
+ *     #define NAME(x) x##_f32
+ *     #include "rnn_steps.h"
+ */
+#define VL ((int)(64 / sizeof(T)))
+typedef T NAME(vec) __attribute__((vector_size(64), aligned(sizeof(T))));
+#define V NAME(vec)
+
+typedef struct {
+  ptrdiff_t n, hidden, k;     /* rows of this step, hidden units, length of the products */
+  int kind;                   /* 0 tanh, 1 relu, 2 GRU, 3 LSTM */
+  const T *a;                 /* rows x k: previous h (forward), gradients of the gates (backward) */
+  ptrdiff_t lda;
+  const T *panels;
+  T *gates;                   /* rows x gates * hidden: in: from the inputs; out: activated */
+  T *cell, *cells;            /* LSTM: state, updated; its history */
+  const T *bias_n;            /* GRU: bias of the recurrent part of n, or NULL */
+  T *recurrent_n;             /* GRU: that part, kept for backward */
+  T *out;                     /* rows x hidden */
+} NAME(step);
+
+static inline __attribute__((always_inline)) void NAME(block)(const int rows, const int ng, ptrdiff_t k, const T *a,
+                                                              ptrdiff_t lda, const T *p, T *acc) {
+  V c[8][4];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int g = 0; g < ng; g++) c[r][g] = *(const V *)(acc + (r * ng + g) * VL);
+  for (ptrdiff_t i = 0; i < k; i++, p += ng * VL) {
+    V b[4];
+#pragma GCC unroll 4
+    for (int g = 0; g < ng; g++) b[g] = *(const V *)(p + g * VL);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      T x = a[r * lda + i];
+#pragma GCC unroll 4
+      for (int g = 0; g < ng; g++) c[r][g] += x * b[g];
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int g = 0; g < ng; g++) *(V *)(acc + (r * ng + g) * VL) = c[r][g];
+}
+
+#define BLOCKS(ng, most) \
+  static __attribute__((noinline)) void NAME(product##ng)(int rows, ptrdiff_t k, const T *a, ptrdiff_t lda, const T *p, T *acc) { \
+    while (rows >= most) { NAME(block)(most, ng, k, a, lda, p, acc); rows -= most; a += most * lda; acc += most * ng * VL; } \
+    if (rows & 4) { NAME(block)(4, ng, k, a, lda, p, acc); a += 4 * lda; acc += 4 * ng * VL; } \
+    if (rows & 2) { NAME(block)(2, ng, k, a, lda, p, acc); a += 2 * lda; acc += 2 * ng * VL; } \
+    if (rows & 1) NAME(block)(1, ng, k, a, lda, p, acc); \
+  }
+BLOCKS(1, 8)
+BLOCKS(2, 8)
+BLOCKS(3, 8)
+BLOCKS(4, 4)
+#undef BLOCKS
+
+/* Panels of w's columns: panel j holds, for each of w's k rows (strides rs, cs), `ng` pieces of VL columns. The pieces
+ * are VL columns of each gate (`width` apart), or, where `inside`, neighbours in one width; zeros fill the last. */
+static void NAME(pack)(const T *w, ptrdiff_t rs, ptrdiff_t cs, ptrdiff_t k, ptrdiff_t width, int ng, int inside,
+                       ptrdiff_t panels, T *p) {
+  const ptrdiff_t step = inside ? ng * VL : VL, gap = inside ? VL : width;
+  for (ptrdiff_t j = 0; j < panels; j++)
+    for (ptrdiff_t i = 0; i < k; i++)
+      for (int g = 0; g < ng; g++, p += VL) {
+        ptrdiff_t first = j * step + g * gap, room = width - j * step - (inside ? g * VL : 0);
+        for (int l = 0; l < VL; l++) p[l] = l < room ? w[i * rs + (first + l) * cs] : 0;
+      }
+}
+
+static inline void NAME(copy)(T *to, const T *from, ptrdiff_t n) {
+  if (n == VL) memcpy(to, from, VL * sizeof(T));
+  else memcpy(to, from, n * sizeof(T));
+}
+
+#define ROWS 32
+
+/* Hidden units [j VL, (j + 1) VL) of one step: product, gates, new state. */
+static void NAME(forward_chunk)(const NAME(step) *s, ptrdiff_t j) {
+  static const int gates_of[4] = {1, 1, 3, 4};
+  const int ng = gates_of[s->kind];
+  const ptrdiff_t H = s->hidden, first = j * VL, w = H - first < VL ? H - first : VL;
+  const T *p = s->panels + j * s->k * ng * VL;
+  T acc[ROWS * 4 * VL] __attribute__((aligned(64)));
+  for (ptrdiff_t r0 = 0; r0 < s->n; r0 += ROWS) {
+    int rows = s->n - r0 < ROWS ? (int)(s->n - r0) : ROWS;
+    memset(acc, 0, sizeof(T) * rows * ng * VL);
+    for (int r = 0; r < rows; r++)
+      for (int g = 0; g < ng; g++) {
+        /* the recurrent part of a GRU's n stays apart from what comes from the input */
+        const T *from = s->kind == 2 && g == 2 ? (s->bias_n ? s->bias_n + first : NULL)
+                                               : s->gates + ((r0 + r) * ng + g) * H + first;
+        if (from) NAME(copy)(acc + (r * ng + g) * VL, from, w);
+      }
+    const T *a = s->a + r0 * s->lda;
+    switch (ng) {
+      case 1: NAME(product1)(rows, s->k, a, s->lda, p, acc); break;
+      case 3: NAME(product3)(rows, s->k, a, s->lda, p, acc); break;
+      default: NAME(product4)(rows, s->k, a, s->lda, p, acc); break;
+    }
+    for (int r = 0; r < rows; r++) {
+      T *x = acc + r * ng * VL, *gates = s->gates + (r0 + r) * ng * H + first;
+      const ptrdiff_t at = (r0 + r) * H + first;
+      T h[64 / sizeof(T)], c[64 / sizeof(T)];
+      if (s->kind == 3) {
+        memset(c, 0, sizeof c);
+        NAME(copy)(c, s->cell + at, w);
+        for (int l = 0; l < VL; l++) {
+          T i = NAME(rnn_sigmoid)(x[l]), f = NAME(rnn_sigmoid)(x[VL + l]);
+          T g = NAME(rnn_tanh)(x[2 * VL + l]), o = NAME(rnn_sigmoid)(x[3 * VL + l]);
+          c[l] = f * c[l] + i * g;
+          h[l] = o * NAME(rnn_tanh)(c[l]);
+          x[l] = i; x[VL + l] = f; x[2 * VL + l] = g; x[3 * VL + l] = o;
+        }
+        NAME(copy)(s->cell + at, c, w);
+        NAME(copy)(s->cells + at, c, w);
+      } else if (s->kind == 2) {
+        T before[64 / sizeof(T)] = {0}, nx[64 / sizeof(T)] = {0};
+        NAME(copy)(before, s->a + (r0 + r) * s->lda + first, w);
+        NAME(copy)(nx, gates + 2 * H, w);
+        NAME(copy)(s->recurrent_n + at, x + 2 * VL, w);
+        for (int l = 0; l < VL; l++) {
+          T rr = NAME(rnn_sigmoid)(x[l]), z = NAME(rnn_sigmoid)(x[VL + l]);
+          T n = NAME(rnn_tanh)(nx[l] + rr * x[2 * VL + l]);
+          h[l] = n + z * (before[l] - n);
+          x[l] = rr; x[VL + l] = z; x[2 * VL + l] = n;
+        }
+      } else {
+        for (int l = 0; l < VL; l++) h[l] = s->kind == 0 ? NAME(rnn_tanh)(x[l]) : x[l] > 0 || x[l] != x[l] ? x[l] : 0;
+      }
+      if (s->kind >= 2)
+        for (int g = 0; g < ng; g++) NAME(copy)(gates + g * H, x + g * VL, w);
+      NAME(copy)(s->out + at, h, w);
+    }
+  }
+}
+
+typedef struct {
+  ptrdiff_t n, hidden;
+  int kind;
+  const T *gates, *cells, *recurrent_n, *out, *gout;  /* of this step */
+  const T *const *before;     /* rows of the state before it: c for LSTM, h for GRU */
+  T *dh, *dc;                 /* gradient of the state after it; of the one before it afterwards */
+  T *dgates, *drecurrent;     /* of what the input gave; of what the state gave (GRU: apart) */
+} NAME(gstep);
+
+/* Rows [begin, end): gradients of the gates from the gradient of the new state. */
+static void NAME(backward_rows)(const NAME(gstep) *s, ptrdiff_t begin, ptrdiff_t end) {
+  const ptrdiff_t H = s->hidden;
+  for (ptrdiff_t r = begin; r < end; r++) {
+    T *dh = s->dh + r * H, *dc = s->dc + r * H;
+    const T *go = s->gout ? s->gout + r * H : NULL;
+    if (go)
+      for (ptrdiff_t l = 0; l < H; l++) dh[l] += go[l];
+    if (s->kind == 3) {
+      const T *i = s->gates + r * 4 * H, *f = i + H, *g = f + H, *o = g + H, *c = s->cells + r * H, *was = s->before[r];
+      T *di = s->dgates + r * 4 * H, *df = di + H, *dg = df + H, *d_o = dg + H;
+#pragma GCC ivdep
+      for (ptrdiff_t l = 0; l < H; l++) {
+        T t = NAME(rnn_tanh)(c[l]), dcl = dc[l] + dh[l] * o[l] * (1 - t * t);
+        d_o[l] = dh[l] * t * o[l] * (1 - o[l]);
+        di[l] = dcl * g[l] * i[l] * (1 - i[l]);
+        df[l] = dcl * was[l] * f[l] * (1 - f[l]);
+        dg[l] = dcl * i[l] * (1 - g[l] * g[l]);
+        dc[l] = dcl * f[l];
+        dh[l] = 0;
+      }
+    } else if (s->kind == 2) {
+      const T *rr = s->gates + r * 3 * H, *z = rr + H, *n = z + H, *hn = s->recurrent_n + r * H, *was = s->before[r];
+      T *dr = s->dgates + r * 3 * H, *dz = dr + H, *dn = dz + H;
+      T *er = s->drecurrent + r * 3 * H, *ez = er + H, *en = ez + H;
+#pragma GCC ivdep
+      for (ptrdiff_t l = 0; l < H; l++) {
+        T d = dh[l], a = d * (1 - z[l]) * (1 - n[l] * n[l]);
+        dn[l] = a;
+        dz[l] = ez[l] = d * (was[l] - n[l]) * z[l] * (1 - z[l]);
+        dr[l] = er[l] = a * hn[l] * rr[l] * (1 - rr[l]);
+        en[l] = a * rr[l];
+        dh[l] = d * z[l];
+      }
+    } else {
+      const T *y = s->out + r * H;
+      T *d = s->dgates + r * H;
+      for (ptrdiff_t l = 0; l < H; l++) {
+        d[l] = s->kind == 0 ? dh[l] * (1 - y[l] * y[l]) : y[l] > 0 ? dh[l] : 0;
+        dh[l] = 0;
+      }
+    }
+  }
+}
+
+/* Columns [2 j VL, 2 (j + 1) VL) of dh += dgates W: `out` is dh, `a` the gradients of the gates. */
+static void NAME(backward_chunk)(const NAME(step) *s, ptrdiff_t j) {
+  const ptrdiff_t H = s->hidden, first = 2 * j * VL, w = H - first < 2 * VL ? H - first : 2 * VL;
+  T acc[ROWS * 2 * VL] __attribute__((aligned(64)));
+  for (ptrdiff_t r0 = 0; r0 < s->n; r0 += ROWS) {
+    int rows = s->n - r0 < ROWS ? (int)(s->n - r0) : ROWS;
+    memset(acc, 0, sizeof(T) * rows * 2 * VL);
+    for (int r = 0; r < rows; r++) memcpy(acc + r * 2 * VL, s->out + (r0 + r) * H + first, w * sizeof(T));
+    NAME(product2)(rows, s->k, s->a + r0 * s->lda, s->lda, s->panels + j * s->k * 2 * VL, acc);
+    for (int r = 0; r < rows; r++) memcpy(s->out + (r0 + r) * H + first, acc + r * 2 * VL, w * sizeof(T));
+  }
+}
+
+static void NAME(forward_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) {
+  for (ptrdiff_t j = begin; j < end; j++) NAME(forward_chunk)(s, j);
+}
+static void NAME(backward_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) {
+  for (ptrdiff_t j = begin; j < end; j++) NAME(backward_chunk)(s, j);
+}
+static void NAME(row_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) { NAME(backward_rows)(s, begin, end); }
+
+/* All steps. n[t] rows begin at row at[t], in the order in which the steps run; h and c hold the state. Returns -1
+ * when there is no memory for the packed weight. */
+static int NAME(rnn_forward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n, const ptrdiff_t *at,
+                             const T *w, T *h, T *gates, T *out, T *c, T *cells, const T *bias_n, T *kept_n) {
+  static const int gates_of[4] = {1, 1, 3, 4};
+  const int ng = gates_of[kind];
+  const ptrdiff_t panels = (H + VL - 1) / VL;
+  T *packed = malloc(sizeof(T) * (panels * VL * H * ng + 1));
+  if (!packed) return -1;
+  NAME(pack)(w, 1, H, H, H, ng, 0, panels, packed);
+  NAME(step) s = {.hidden = H, .k = H, .kind = kind, .a = h, .lda = H, .panels = packed, .cell = c, .bias_n = bias_n};
+  for (ptrdiff_t t = 0; t < steps; t++) {
+    s.n = n[t];
+    s.gates = gates + at[t] * ng * H;
+    s.out = out + at[t] * H;
+    s.cells = cells ? cells + at[t] * H : NULL;
+    s.recurrent_n = kept_n ? kept_n + at[t] * H : NULL;
+    run(panels, rnn_grain(n[t] * H * ng * VL), NAME(forward_tasks), &s);
+    memcpy(h, s.out, sizeof(T) * n[t] * H);
+  }
+  free(packed);
+  return 0;
+}
+
+/* Where row r of the state before step t is: in the step before it, or in the initial state. */
+static inline const T *NAME(row_before)(ptrdiff_t t, ptrdiff_t r, ptrdiff_t H, const ptrdiff_t *n, const ptrdiff_t *at,
+                                        const T *history, const T *initial) {
+  return t > 0 && r < n[t - 1] ? history + (at[t - 1] + r) * H : initial + r * H;
+}
+
+/* All steps, last first. dh and dc: gradients of the last state, of the initial one afterwards. `before` receives h
+ * before each step, row by row, for the gradient of the recurrent weight. */
+static int NAME(rnn_backward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n, const ptrdiff_t *at,
+                              ptrdiff_t batch, const T *w, const T *gates, const T *cells, const T *kept_n, const T *out,
+                              const T *h0, const T *c0, const T *gout, T *dh, T *dc, T *dgates, T *drecurrent, T *before) {
+  static const int gates_of[4] = {1, 1, 3, 4};
+  const int ng = gates_of[kind];
+  const ptrdiff_t panels = (H + 2 * VL - 1) / (2 * VL), k = ng * H;
+  T *packed = malloc(sizeof(T) * (panels * 2 * VL * k + 1));
+  const T **rows = malloc(sizeof(T *) * (batch + 1));
+  if (!packed || !rows) { free(packed); free(rows); return -1; }
+  NAME(pack)(w, H, 1, k, H, 2, 1, panels, packed);
+  NAME(gstep) g = {.hidden = H, .kind = kind, .before = rows, .dh = dh, .dc = dc};
+  NAME(step) s = {.hidden = H, .k = k, .lda = k, .panels = packed, .out = dh};
+  for (ptrdiff_t t = steps; t-- > 0;) {
+    for (ptrdiff_t r = 0; r < n[t]; r++) {
+      const T *was = NAME(row_before)(t, r, H, n, at, out, h0);
+      memcpy(before + (at[t] + r) * H, was, sizeof(T) * H);
+      rows[r] = kind == 3 ? NAME(row_before)(t, r, H, n, at, cells, c0) : was;
+    }
+    g.n = n[t];
+    g.gates = gates + at[t] * k;
+    g.cells = cells ? cells + at[t] * H : NULL;
+    g.recurrent_n = kept_n ? kept_n + at[t] * H : NULL;
+    g.out = out + at[t] * H;
+    g.gout = gout ? gout + at[t] * H : NULL;
+    g.dgates = dgates + at[t] * k;
+    g.drecurrent = drecurrent + at[t] * k;
+    run(n[t], rnn_grain(16 * k), NAME(row_tasks), &g);
+    s.n = n[t];
+    s.a = g.drecurrent;
+    run(panels, rnn_grain(n[t] * k * 2 * VL), NAME(backward_tasks), &s);
+  }
+  free(packed);
+  free(rows);
+  return 0;
+}
+
+static void NAME(column_sums)(const T *a, ptrdiff_t rows, ptrdiff_t cols, T *sums) {
+  memset(sums, 0, cols * sizeof(T));
+  for (ptrdiff_t r = 0; r < rows; r++)
+    for (ptrdiff_t c = 0; c < cols; c++) sums[c] += a[r * cols + c];
+}
+#undef V
+#undef VL
+#undef ROWS
