@@ -18,4 +18,5 @@ KERNELS = {
     "im2col": "unfold", "col2im": "unfold", "constant_pad": "pad", "resample": "resample", "resample_backward": "resample",
     **dict.fromkeys(("mm", "bmm", "addmm", "mv", "dot", "linear", "linear_backward"), "matmul"),
     "OptimPlan": "optim_step", "drop_grads": "optim_step", "norm_of": "optim_norm", "scale_": "optim_norm",
+    "rnn_forward": "rnn", "rnn_backward": "rnn", "attention": "attention", "attention_backward": "attention",
 }

@@ -4,6 +4,6 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 `NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names. Families import earlier ones only.
 """
 
-FAMILIES = ("common", "basics", "numeric_info", "elementwise", "creation", "random", "convert", "printing",
+FAMILIES = ("common", "basics", "numeric_info", "elementwise", "activation", "creation", "random", "convert", "printing",
             "reduction", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "indexing", "masking", "scattering", "sorting", "searching",
             "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "losses")

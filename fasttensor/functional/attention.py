@@ -2,7 +2,9 @@
 import math
 import warnings
 
-from fasttensor import Tensor
+from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.attention import ScaledDotProductFlashAttentionForCpu as Attention
 
 from .joining import cat
 from .matmul import linear
@@ -74,6 +76,32 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             value = value.repeat_interleave(heads // value.size(-3), -3)
     if scale is None:
         scale = 1.0 / math.sqrt(query.size(-1)) if query.size(-1) else 1.0
+    fused = _fused(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    if fused is not None:
+        return fused
+    return _composite(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+def _fused(query, key, value, mask, dropout_p, is_causal, scale):
+    """The result of the compiled kernel, or None where it does not apply."""
+    lead = query.shape[:-2]
+    if query.dtype.name != "float32" or query.device.type != "cpu" or dropout_p > 0.0 or query.dim() < 3 or query.numel() == 0 \
+            or key.shape[:-2] != lead or value.shape[:-2] != lead or query.size(-1) != key.size(-1) \
+            or key.size(-2) != value.size(-2) or key.numel() == 0 or value.numel() == 0:
+        return None
+    if mask is not None:
+        if mask.requires_grad:
+            return None
+        if not mask.is_floating_point():
+            mask = query.new_zeros(mask.shape).masked_fill_(mask == 0, -math.inf)
+        mask = mask.expand(*lead, query.size(-2), key.size(-2))
+    if query.dim() <= 4:
+        return apply(Attention, query, key, value, mask, is_causal, scale, _composite)
+    flat = [None if t is None else t.reshape(-1, *t.shape[-2:]) for t in (query, key, value, mask)]
+    return apply(Attention, *flat, is_causal, scale, _composite).view(*lead, query.size(-2), value.size(-1))
+
+
+def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale):
     n_query, n_key = query.size(-2), key.size(-2)
     # Half the scale on each side keeps the products small enough for half precision.
     root = math.sqrt(abs(scale))
