@@ -1,0 +1,123 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Extremes with their indices: max and min along a dimension, argmax, argmin.
+
+Example::
+
+    values, indices = reduce_arg.extreme(x, 1, False, False)     # the largest of each row
+
+float32, float64 and int64 are searched as they lie; other dtypes through a converted copy.
+"""
+from libc.stdint cimport int64_t
+from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, FLOAT64, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
+from fasttensor._core.parallel cimport parallel_for
+
+cdef extern from "arg_loops.h" nogil:
+    enum:
+        ARG_COLS
+    ctypedef void (*ft_arg_row)(const void *, Py_ssize_t, void *, int64_t *) noexcept nogil
+    ctypedef void (*ft_arg_cols)(const void *, Py_ssize_t, Py_ssize_t, Py_ssize_t, void *, int64_t *) noexcept nogil
+    const ft_arg_row FT_ARG_ROW[2][3]
+    const ft_arg_cols FT_ARG_COLS[2][3]
+
+cdef struct Search:
+    const char *x
+    char *value
+    int64_t *index
+    Py_ssize_t n, inner, blocks, item
+    ft_arg_row row
+    ft_arg_cols cols
+
+
+cdef void rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Search *s = <Search *>context
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        s.row(s.x + i * s.n * s.item, s.n, s.value + i * s.item if s.value != NULL else NULL, s.index + i)
+
+
+cdef void columns(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Search *s = <Search *>context
+    cdef Py_ssize_t i, outer, j, m, at
+    for i in range(begin, end):
+        outer, j = i // s.blocks, i % s.blocks * ARG_COLS
+        m = s.inner - j
+        m = ARG_COLS if m > ARG_COLS else m
+        at = outer * s.inner + j
+        s.cols(s.x + (outer * s.n * s.inner + j) * s.item, s.n, s.inner, m,
+               s.value + at * s.item if s.value != NULL else NULL, s.index + at)
+
+
+cdef void search(Tensor x, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, bint least, Tensor value, Tensor index):
+    cdef Search s
+    cdef int kind = 0 if x.code == INT64 else 1 if x.code == FLOAT32 else 2
+    cdef Py_ssize_t grain
+    s.x, s.value, s.index = x.ptr, value.ptr if value is not None else NULL, <int64_t *>index.ptr
+    s.n, s.inner, s.item = n, inner, ITEMSIZE[x.code]
+    s.row, s.cols = FT_ARG_ROW[least][kind], FT_ARG_COLS[least][kind]
+    s.blocks = (inner + ARG_COLS - 1) // ARG_COLS
+    if index.count == 0:
+        return
+    if inner == 1:
+        grain = 32768 // n + 1
+        with nogil:
+            parallel_for(outer, grain, rows, &s)
+    else:
+        grain = 32768 // (n * ARG_COLS) + 1
+        with nogil:
+            parallel_for(outer * s.blocks, grain, columns, &s)
+
+
+cdef Tensor plain(Tensor x):
+    if x.code < INT64:
+        return cast(x, INT64)
+    if FLOAT16 <= x.code < FLOAT32:
+        return cast(x, FLOAT32)
+    return contiguous(x)
+
+
+def extreme(Tensor x, int dim, bint keepdim, bint least):
+    """(values, indices) of the largest, or smallest, elements along `dim`, which is not empty."""
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t outer = 1, inner = 1
+    cdef int i, rank = 0
+    for i in range(x.rank):
+        if i < dim:
+            outer *= x.sizes[i]
+        elif i > dim:
+            inner *= x.sizes[i]
+        if i != dim:
+            sizes[rank] = x.sizes[i]
+            rank += 1
+        elif keepdim:
+            sizes[rank] = 1
+            rank += 1
+    cdef Tensor p = plain(x)
+    cdef Tensor value = new_tensor(rank, sizes, p.code, x.dev)
+    cdef Tensor index = new_tensor(rank, sizes, INT64, x.dev)
+    search(p, outer, x.sizes[dim] if x.rank else 1, inner, least, value, index)
+    return (value if p.code == x.code else cast(value, x.code)), index
+
+
+def argextreme(Tensor x, dim, bint keepdim, bint least):
+    """Indices (int64) along `dim`, or in the flattened tensor where it is None."""
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t outer = 1, inner = 1, n = 1
+    cdef int i, rank = 0, d = -1 if dim is None else dim
+    for i in range(x.rank):
+        if d < 0 or i == d:
+            n *= x.sizes[i]
+        elif i < d:
+            outer *= x.sizes[i]
+        else:
+            inner *= x.sizes[i]
+        if d >= 0 and i != d:
+            sizes[rank] = x.sizes[i]
+            rank += 1
+        elif keepdim:
+            sizes[rank] = 1
+            rank += 1
+    cdef Tensor p = plain(x)
+    cdef Tensor index = new_tensor(rank, sizes, INT64, x.dev)
+    search(p, outer, n, inner, least, None, index)
+    return index

@@ -1,0 +1,118 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Scans along one dimension: cumsum, cumprod, logcumsumexp, cummax and cummin.
+
+Example::
+
+    y = scan.cumsum(x, 1)
+
+The tensor is seen as [outer, n, inner]: rows where inner is 1, else blocks of columns. int64,
+float32, float64 and complex dtypes are scanned as they are, others through a converted copy.
+"""
+from libc.stdint cimport int64_t
+from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_like, contiguous, cast
+from fasttensor._core.parallel cimport parallel_for
+
+cdef extern from "scan_loops.h" nogil:
+    enum:
+        SCAN_COLS
+    ctypedef void (*ft_scan_row)(const void *, void *, Py_ssize_t) noexcept nogil
+    ctypedef void (*ft_scan_cols)(const void *, void *, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil
+    ctypedef void (*ft_scan_arg)(const void *, void *, int64_t *, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil
+    const ft_scan_row FT_SCAN_ROW[2][5]
+    const ft_scan_cols FT_SCAN_COLS_OF[3][5]
+    const ft_scan_arg FT_SCAN_ARG[2][3]
+
+cdef enum:
+    CUMSUM, CUMPROD, LOGCUMSUMEXP
+
+cdef struct Scan:
+    const char *x
+    char *y
+    int64_t *index
+    Py_ssize_t n, inner, blocks, item
+    ft_scan_row row
+    ft_scan_cols cols
+    ft_scan_arg arg
+
+
+cdef void scan_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Scan *s = <Scan *>context
+    cdef Py_ssize_t i, j, m, at
+    for i in range(begin, end):
+        if s.row != NULL:
+            at = i * s.n * s.item
+            s.row(s.x + at, s.y + at, s.n)
+            continue
+        j = i % s.blocks * SCAN_COLS
+        m = s.inner - j
+        m = SCAN_COLS if m > SCAN_COLS else m
+        at = i // s.blocks * s.n * s.inner + j
+        if s.arg != NULL:
+            s.arg(s.x + at * s.item, s.y + at * s.item, s.index + at, s.n, s.inner, m)
+        else:
+            s.cols(s.x + at * s.item, s.y + at * s.item, s.n, s.inner, m)
+
+
+cdef int execute(Tensor x, Tensor y, Tensor index, int op, int dim) except -1:
+    cdef Scan s
+    cdef Py_ssize_t outer = 1, grain, width
+    cdef int i, kind = 0 if x.code == INT64 else x.code - FLOAT32 + 1
+    if x.count == 0:
+        return 0
+    s.inner = 1
+    for i in range(x.rank):
+        if i < dim:
+            outer *= x.sizes[i]
+        elif i > dim:
+            s.inner *= x.sizes[i]
+    s.n = x.sizes[dim] if x.rank else 1
+    s.x, s.y, s.item = x.ptr, y.ptr, ITEMSIZE[x.code]
+    s.index = <int64_t *>index.ptr if index is not None else NULL
+    s.blocks = (s.inner + SCAN_COLS - 1) // SCAN_COLS
+    s.row = FT_SCAN_ROW[op][kind] if index is None and s.inner == 1 and op <= CUMPROD else NULL
+    s.cols = FT_SCAN_COLS_OF[op][kind] if index is None else NULL
+    s.arg = FT_SCAN_ARG[op][kind] if index is not None else NULL
+    width = SCAN_COLS if s.inner > SCAN_COLS else s.inner
+    grain = 16384 // (s.n * width) + 1
+    with nogil:
+        parallel_for(outer * s.blocks, grain, scan_chunk, &s)
+    return 0
+
+
+cdef Tensor plain(Tensor x):
+    if x.code < INT64:
+        return cast(x, INT64)
+    if FLOAT16 <= x.code < FLOAT32:
+        return cast(x, FLOAT32)
+    return contiguous(x)
+
+
+cdef Tensor scan(Tensor x, int dim, int op):
+    cdef Tensor p = plain(x)
+    cdef Tensor y = new_like(p, p.code)
+    execute(p, y, None, op, dim)
+    return cast(y, x.code)
+
+
+def cumsum(Tensor x, int dim):
+    """Running sums along `dim`, in x's own dtype."""
+    return scan(x, dim, CUMSUM)
+
+
+def cumprod(Tensor x, int dim):
+    return scan(x, dim, CUMPROD)
+
+
+def logcumsumexp(Tensor x, int dim):
+    """Running log(sum(exp)) of a floating-point tensor."""
+    return scan(x, dim, LOGCUMSUMEXP)
+
+
+def cumextreme(Tensor x, int dim, bint least):
+    """(values, indices) of the running largest, or smallest, elements along `dim`."""
+    cdef Tensor p = plain(x)
+    cdef Tensor y = new_like(p, p.code)
+    cdef Tensor index = new_like(p, INT64)
+    execute(p, y, index, least, dim)
+    return cast(y, x.code), index
