@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Extremes with their indices: max and min along a dimension, argmax, argmin.
+"""Extremes with their indices: max and min along a dimension, argmax, argmin, and what their
+gradients need: `place` adds values at chosen indices of a dimension, `pick` reads them.
 
 Example::
 
@@ -8,7 +9,8 @@ Example::
 float32, float64 and int64 are searched as they lie; other dtypes through a converted copy.
 """
 from libc.stdint cimport int64_t
-from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, FLOAT64, ITEMSIZE
+from libc.string cimport memset
+from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, FLOAT64, COMPLEX64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
 
@@ -121,3 +123,67 @@ def argextreme(Tensor x, dim, bint keepdim, bint least):
     cdef Tensor index = new_tensor(rank, sizes, INT64, x.dev)
     search(p, outer, n, inner, least, None, index)
     return index
+
+
+ctypedef fused value_t:
+    float
+    double
+    float complex
+    double complex
+
+
+cdef void move_values(value_t *whole, value_t *part, const int64_t *index, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t k,
+                      Py_ssize_t inner, bint add) noexcept nogil:
+    cdef Py_ssize_t o, i, j, at
+    for o in range(outer):
+        for i in range(k):
+            for j in range(inner):
+                at = (o * k + i) * inner + j
+                if add:
+                    whole[(o * n + index[at]) * inner + j] += part[at]
+                else:
+                    part[at] = whole[(o * n + index[at]) * inner + j]
+
+
+cdef int move(Tensor whole, Tensor part, Tensor index, int dim, bint add) except -1:
+    cdef Py_ssize_t outer = 1, inner = 1, n = whole.sizes[dim] if whole.rank else 1, k = index.sizes[dim] if index.rank else 1
+    cdef int i
+    for i in range(whole.rank):
+        if i < dim:
+            outer *= whole.sizes[i]
+        elif i > dim:
+            inner *= whole.sizes[i]
+    cdef const int64_t *at = <const int64_t *>index.ptr
+    with nogil:
+        if whole.code == FLOAT32:
+            move_values(<float *>whole.ptr, <float *>part.ptr, at, outer, n, k, inner, add)
+        elif whole.code == FLOAT64:
+            move_values(<double *>whole.ptr, <double *>part.ptr, at, outer, n, k, inner, add)
+        elif whole.code == COMPLEX64:
+            move_values(<float complex *>whole.ptr, <float complex *>part.ptr, at, outer, n, k, inner, add)
+        else:
+            move_values(<double complex *>whole.ptr, <double complex *>part.ptr, at, outer, n, k, inner, add)
+    return 0
+
+
+def place(Tensor g, Tensor index, int dim, Py_ssize_t n):
+    """Zeros with n elements along `dim` plus g at `index`, which has g's shape and indices made by a kernel."""
+    cdef Tensor p = plain(g), at = contiguous(index), whole
+    cdef Py_ssize_t sizes[64]
+    cdef int i
+    for i in range(g.rank):
+        sizes[i] = n if i == dim else g.sizes[i]
+    whole = new_tensor(g.rank, sizes, p.code, g.dev)
+    memset(whole.ptr, 0, whole.count * ITEMSIZE[p.code])
+    if g.count:
+        move(whole, p, at, dim, True)
+    return cast(whole, g.code)
+
+
+def pick(Tensor x, Tensor index, int dim):
+    """The elements of x at `index` along `dim`: the transpose of `place`."""
+    cdef Tensor p = plain(x), at = contiguous(index)
+    cdef Tensor part = new_tensor(index.rank, index.sizes, p.code, x.dev)
+    if part.count:
+        move(p, part, at, dim, False)
+    return cast(part, x.code)

@@ -9,6 +9,7 @@ The tensor is seen as [outer, n, inner]: rows where inner is 1, else blocks of c
 float32, float64 and complex dtypes are scanned as they are, others through a converted copy.
 """
 from libc.stdint cimport int64_t
+from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_like, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
@@ -34,11 +35,41 @@ cdef struct Scan:
     ft_scan_row row
     ft_scan_cols cols
     ft_scan_arg arg
+    bint back
+
+
+cdef void turn(const char *x, char *y, Py_ssize_t n, Py_ssize_t item) noexcept nogil:
+    """y = x backwards."""
+    cdef Py_ssize_t i
+    if item == 4:
+        for i in range(n):
+            (<float *>y)[n - 1 - i] = (<const float *>x)[i]
+    elif item == 8:
+        for i in range(n):
+            (<double *>y)[n - 1 - i] = (<const double *>x)[i]
+    else:
+        for i in range(n):
+            (<double complex *>y)[n - 1 - i] = (<const double complex *>x)[i]
+
+
+cdef void scan_back(Scan *s, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    # Rows from their ends; a row is turned so that the forward loop serves.
+    cdef Py_ssize_t i, at
+    cdef char *row = <char *>malloc(s.n * s.item)
+    for i in range(begin, end):
+        at = i * s.n * s.item
+        turn(s.x + at, row, s.n, s.item)
+        s.row(row, row, s.n)
+        turn(row, s.y + at, s.n, s.item)
+    free(row)
 
 
 cdef void scan_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Scan *s = <Scan *>context
     cdef Py_ssize_t i, j, m, at
+    if s.back and s.row != NULL:
+        scan_back(s, begin, end)
+        return
     for i in range(begin, end):
         if s.row != NULL:
             at = i * s.n * s.item
@@ -50,11 +81,14 @@ cdef void scan_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         at = i // s.blocks * s.n * s.inner + j
         if s.arg != NULL:
             s.arg(s.x + at * s.item, s.y + at * s.item, s.index + at, s.n, s.inner, m)
+        elif s.back:
+            at += (s.n - 1) * s.inner
+            s.cols(s.x + at * s.item, s.y + at * s.item, s.n, -s.inner, m)
         else:
             s.cols(s.x + at * s.item, s.y + at * s.item, s.n, s.inner, m)
 
 
-cdef int execute(Tensor x, Tensor y, Tensor index, int op, int dim) except -1:
+cdef int execute(Tensor x, Tensor y, Tensor index, int op, int dim, bint back) except -1:
     cdef Scan s
     cdef Py_ssize_t outer = 1, grain, width
     cdef int i, kind = 0 if x.code == INT64 else x.code - FLOAT32 + 1
@@ -66,7 +100,7 @@ cdef int execute(Tensor x, Tensor y, Tensor index, int op, int dim) except -1:
             outer *= x.sizes[i]
         elif i > dim:
             s.inner *= x.sizes[i]
-    s.n = x.sizes[dim] if x.rank else 1
+    s.n, s.back = x.sizes[dim] if x.rank else 1, back
     s.x, s.y, s.item = x.ptr, y.ptr, ITEMSIZE[x.code]
     s.index = <int64_t *>index.ptr if index is not None else NULL
     s.blocks = (s.inner + SCAN_COLS - 1) // SCAN_COLS
@@ -88,25 +122,25 @@ cdef Tensor plain(Tensor x):
     return contiguous(x)
 
 
-cdef Tensor scan(Tensor x, int dim, int op):
+cdef Tensor scan(Tensor x, int dim, int op, bint back):
     cdef Tensor p = plain(x)
     cdef Tensor y = new_like(p, p.code)
-    execute(p, y, None, op, dim)
+    execute(p, y, None, op, dim, back)
     return cast(y, x.code)
 
 
-def cumsum(Tensor x, int dim):
-    """Running sums along `dim`, in x's own dtype."""
-    return scan(x, dim, CUMSUM)
+def cumsum(Tensor x, int dim, bint back):
+    """Running sums along `dim`, in x's own dtype, from the end where `back`."""
+    return scan(x, dim, CUMSUM, back)
 
 
 def cumprod(Tensor x, int dim):
-    return scan(x, dim, CUMPROD)
+    return scan(x, dim, CUMPROD, False)
 
 
-def logcumsumexp(Tensor x, int dim):
+def logcumsumexp(Tensor x, int dim, bint back):
     """Running log(sum(exp)) of a floating-point tensor."""
-    return scan(x, dim, LOGCUMSUMEXP)
+    return scan(x, dim, LOGCUMSUMEXP, back)
 
 
 def cumextreme(Tensor x, int dim, bint least):
@@ -114,5 +148,5 @@ def cumextreme(Tensor x, int dim, bint least):
     cdef Tensor p = plain(x)
     cdef Tensor y = new_like(p, p.code)
     cdef Tensor index = new_like(p, INT64)
-    execute(p, y, index, least, dim)
+    execute(p, y, index, least, dim, False)
     return cast(y, x.code), index

@@ -189,7 +189,7 @@ def cross_entropy(Tensor x, Tensor target, Tensor weight, int64_t ignore, double
     cdef Loss s
     cdef Py_ssize_t i, rows = x.sizes[0]
     cdef Py_ssize_t sizes[2]
-    cdef Tensor p = plain(x), t = contiguous(target), w = cast(weight, p.code) if weight is not None else None
+    cdef Tensor p = plain(x), t = contiguous(target), w = cast(contiguous(weight), p.code) if weight is not None else None
     prepare(&s, p, t, w, ignore, smoothing)
     sizes[0], sizes[1] = rows + 1, 2
     cdef Tensor state = new_tensor(2, sizes, FLOAT64, x.dev)
@@ -224,8 +224,8 @@ def cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor weight, Ten
                            double smoothing, str reduction):
     """Gradient of the logits, one pass over them."""
     cdef Loss s
-    cdef Tensor p = plain(x), t = contiguous(target), w = cast(weight, p.code) if weight is not None else None
-    cdef Tensor gx = new_like(p, p.code), scales = cast(g, FLOAT64)
+    cdef Tensor p = plain(x), t = contiguous(target), w = cast(contiguous(weight), p.code) if weight is not None else None
+    cdef Tensor gx = new_like(p, p.code), scales = cast(contiguous(g), FLOAT64)
     cdef Py_ssize_t rows = x.sizes[0]
     prepare(&s, p, t, w, ignore, smoothing)
     s.rows, s.gx, s.scale, s.scales = <double *>state.ptr, gx.ptr, 1, NULL

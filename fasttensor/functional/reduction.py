@@ -1,0 +1,391 @@
+"""Reductions: sums, products, extremes, logical tests, moments."""
+from collections import namedtuple
+
+from fasttensor._core.dispatch import backend
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules import reduce as rules
+from fasttensor.functional.dims import (
+    deliver,
+    deliver_pair,
+    numpy_names,
+    require_float,
+    require_size,
+    tensor_argument,
+    wrap,
+    wrap_all,
+)
+
+__all__ = ["sum", "nansum", "mean", "nanmean", "prod", "amax", "amin", "max", "min", "aminmax", "argmax", "argmin", "any",
+           "all", "count_nonzero", "var", "std", "var_mean", "std_mean", "logsumexp"]
+
+MaxResult = namedtuple("max", ["values", "indices"])
+MinResult = namedtuple("min", ["values", "indices"])
+AminmaxResult = namedtuple("aminmax", ["min", "max"])
+BOOL, UINT8, INT64 = 0, 1, 5
+
+
+def accumulated(input, dtype):
+    """(input in the dtype to sum in, code of the result): integers are summed as int64."""
+    if dtype is not None:
+        input = input.to(dtype)
+        return input, input.dtype.code
+    code = input.dtype.code
+    return input, INT64 if code < INT64 else code
+
+
+def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
+    """Sum of all elements, or over `dim` (an int or several).
+
+    Integers and bool give int64; `dtype` converts first. float32 is summed in lanes and joined in double.
+
+    >>> import fasttensor as torch
+    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
+    tensor([4, 6])
+    """
+    tensor_argument("sum", input)
+    if names:
+        dim, keepdim = numpy_names("sum", names, dim, keepdim)
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    x, code = accumulated(input, dtype)
+    return deliver("sum", out, apply(rules.Sum, x, wrap_all(x, dim, "sum"), keepdim, code))
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Sum that leaves NaN out.
+
+    >>> import fasttensor as torch
+    >>> torch.nansum(torch.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
+    tensor_argument("nansum", input)
+    if input.dtype.is_complex:
+        raise RuntimeError(f"nansum(): does not support complex inputs, got {description(input)}")
+    x, code = accumulated(input, dtype)
+    rule = rules.Nansum if x.dtype.is_floating_point else rules.Sum
+    return deliver("nansum", out, apply(rule, x, wrap_all(x, dim, "nansum"), keepdim, code))
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
+    """Mean of all elements, or over `dim`. RuntimeError for integers without `dtype`.
+
+    >>> import fasttensor as torch
+    >>> torch.mean(torch.tensor([1.0, 2.0, 6.0]))
+    tensor(3.)
+    """
+    tensor_argument("mean", input)
+    if names:
+        dim, keepdim = numpy_names("mean", names, dim, keepdim)
+    x = input if dtype is None else input.to(dtype)
+    require_float(x, "mean")
+    return deliver("mean", out, apply(rules.Mean, x, wrap_all(x, dim, "mean"), keepdim, x.dtype.code))
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Mean that leaves NaN out.
+
+    >>> import fasttensor as torch
+    >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
+    tensor(2.)
+    """
+    tensor_argument("nanmean", input)
+    if not input.dtype.is_floating_point and dtype is None:
+        raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {description(input)}")
+    numbers = (input == input).sum(dim, keepdim)
+    return deliver("nanmean", out, nansum(input, dim, keepdim, dtype=dtype) / numbers)
+
+
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Product of all elements, or along one dimension. Integers and bool give int64.
+
+    >>> import fasttensor as torch
+    >>> torch.prod(torch.tensor([2.0, 3.0]))
+    tensor(6.)
+    """
+    tensor_argument("prod", input)
+    if dim is not None and not hasattr(dim, "__index__"):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+    x, code = accumulated(input, dtype)
+    return deliver("prod", out, apply(rules.Prod, x, wrap_all(x, dim, "prod"), keepdim, code))
+
+
+def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
+    tensor_argument(name, input)
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+    dims = wrap_all(input, dim, name)
+    require_size(input, dims, name)
+    if out is not None and out.dtype != input.dtype:
+        raise RuntimeError(f"{name}(): Expected the dtype for input and out to match, but got {input.dtype} for input's dtype"
+                           f" and {out.dtype} for out's dtype.")
+    return deliver(name, out, apply(rule, input, dims, keepdim, least))
+
+
+def amax(input, dim=(), keepdim=False, *, out=None):
+    """Largest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
+
+    >>> import fasttensor as torch
+    >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), 1)
+    tensor([5, 7])
+    """
+    return extreme_of_dims("amax", rules.Amax, input, dim, keepdim, False, out)
+
+
+def amin(input, dim=(), keepdim=False, *, out=None):
+    """Smallest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
+
+    >>> import fasttensor as torch
+    >>> torch.amin(torch.tensor([[1, 5], [7, 2]]), 1)
+    tensor([1, 2])
+    """
+    return extreme_of_dims("amin", rules.Amin, input, dim, keepdim, True, out)
+
+
+def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim, out):
+    """max and min: of the whole tensor, along a dimension, or of two tensors."""
+    tensor_argument(name, input)
+    if isinstance(dim, Tensor):
+        return getattr(input, elementwise)(dim) if out is None else deliver(name, out, getattr(input, elementwise)(dim))
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+    if dim is None:
+        require_size(input, None, name)
+        return deliver(name, out, apply(whole, input, None, False, least))
+    d = wrap(input, dim, name)
+    require_size(input, (d,) if input.ndim else None, name)
+    return deliver_pair(name, out, result(*apply(along, input, d, keepdim, least)))
+
+
+def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
+    """Largest element; with `dim` a pair (values, indices); with a second tensor the elementwise maximum.
+
+    NaN counts as the largest. Of equal elements the first one's index is given.
+
+    >>> import fasttensor as torch
+    >>> torch.max(torch.tensor([[1, 5], [7, 2]]), 1).indices
+    tensor([1, 0])
+    """
+    if names:
+        dim, keepdim = numpy_names("max", names, dim, keepdim)
+    return extreme("max", rules.Max, rules.MaxDim, MaxResult, "maximum", False, input, dim if other is None else other, keepdim, out)
+
+
+def min(input, dim=None, keepdim=False, *, other=None, out=None, **names):
+    """Smallest element; with `dim` a pair (values, indices); with a second tensor the elementwise minimum.
+
+    >>> import fasttensor as torch
+    >>> torch.min(torch.tensor([[1, 5], [7, 2]]), 1).indices
+    tensor([0, 1])
+    """
+    if names:
+        dim, keepdim = numpy_names("min", names, dim, keepdim)
+    return extreme("min", rules.Min, rules.MinDim, MinResult, "minimum", True, input, dim if other is None else other, keepdim, out)
+
+
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """(smallest, largest), of the whole tensor or along one dimension.
+
+    >>> import fasttensor as torch
+    >>> torch.aminmax(torch.tensor([1, -3, 5])).min
+    tensor(-3)
+    """
+    tensor_argument("aminmax", input)
+    dims = () if dim is None else wrap(input, dim, "aminmax")
+    pair = AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
+    return deliver_pair("aminmax", out, pair)
+
+
+def argextreme(name, input, dim, keepdim, least, out):
+    tensor_argument(name, input)
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+    d = None if dim is None else wrap(input, dim, name)
+    require_size(input, None if d is None or not input.ndim else (d,), name)
+    return deliver(name, out, backend(input).argextreme(input, d if input.ndim else None, keepdim, least))
+
+
+def argmax(input, dim=None, keepdim=False, *, out=None, **names):
+    """Index (int64) of the largest element, in the flattened tensor or along `dim`; the first of equal ones.
+
+    >>> import fasttensor as torch
+    >>> torch.argmax(torch.tensor([[1, 5], [7, 2]]))
+    tensor(2)
+    """
+    if names:
+        dim, keepdim = numpy_names("argmax", names, dim, keepdim)
+    return argextreme("argmax", input, dim, keepdim, False, out)
+
+
+def argmin(input, dim=None, keepdim=False, *, out=None, **names):
+    """Index (int64) of the smallest element, in the flattened tensor or along `dim`.
+
+    >>> import fasttensor as torch
+    >>> torch.argmin(torch.tensor([[1, 5], [7, 2]]))
+    tensor(0)
+    """
+    if names:
+        dim, keepdim = numpy_names("argmin", names, dim, keepdim)
+    return argextreme("argmin", input, dim, keepdim, True, out)
+
+
+def any(input, dim=None, keepdim=False, *, out=None, **names):
+    """Whether any element is nonzero, overall or over `dim`; uint8 for uint8, else bool.
+
+    >>> import fasttensor as torch
+    >>> torch.any(torch.tensor([0, 3]))
+    tensor(True)
+    """
+    tensor_argument("any", input)
+    if names:
+        dim, keepdim = numpy_names("any", names, dim, keepdim)
+    code = UINT8 if input.dtype.code == UINT8 else BOOL
+    return deliver("any", out, backend(input).any(input, test_dims(input, dim, "any"), keepdim, code))
+
+
+def all(input, dim=None, keepdim=False, *, out=None, **names):
+    """Whether all elements are nonzero, overall or over `dim`; uint8 for uint8, else bool.
+
+    >>> import fasttensor as torch
+    >>> torch.all(torch.tensor([0, 3]))
+    tensor(False)
+    """
+    tensor_argument("all", input)
+    if names:
+        dim, keepdim = numpy_names("all", names, dim, keepdim)
+    code = UINT8 if input.dtype.code == UINT8 else BOOL
+    return deliver("all", out, backend(input).all(input, test_dims(input, dim, "all"), keepdim, code))
+
+
+def test_dims(input, dim, name):
+    # any and all, unlike the others, take an empty list as no dimension at all
+    if isinstance(dim, (tuple, list)) and not dim:
+        return ()
+    return wrap_all(input, dim, name)
+
+
+def count_nonzero(input, dim=None):
+    """Number (int64) of nonzero elements, overall or over `dim`.
+
+    >>> import fasttensor as torch
+    >>> torch.count_nonzero(torch.tensor([0, 3, 4]))
+    tensor(2)
+    """
+    tensor_argument("count_nonzero", input)
+    return backend(input).count_nonzero(input, wrap_all(input, dim, "count_nonzero"))
+
+
+def moment_arguments(name, args, dim, unbiased, correction, keepdim):
+    """var(x, unbiased), var(x, dim, unbiased, keepdim) and var(x, dim, *, correction, keepdim)."""
+    args = list(args)
+    if args and isinstance(args[0], bool):
+        unbiased = args.pop(0)
+    elif args:
+        dim = args.pop(0)
+        if args:
+            unbiased = args.pop(0)
+        if args:
+            keepdim = args.pop(0)
+    if args:
+        raise TypeError(f"{name}(): too many positional arguments")
+    if unbiased is not None:
+        if correction is not None:
+            raise TypeError(f"{name}(): give either unbiased or correction, not both")
+        correction = int(unbiased)
+    return dim, 1 if correction is None else correction, keepdim
+
+
+def moment(name, rule, root, with_mean, input, dim, correction, keepdim):
+    tensor_argument(name, input)
+    if input.dtype.is_complex:
+        return complex_moment(name, root, with_mean, input, dim, correction, keepdim)
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"{name}: only support floating point and complex dtypes, got {description(input)}; convert with .float()")
+    return apply(rule, input, wrap_all(input, dim, name), float(correction), keepdim, root, with_mean)
+
+
+def complex_moment(name, root, with_mean, input, dim, correction, keepdim):
+    # The variance of a complex number is that of its real and imaginary parts together.
+    real, imag = input.real, input.imag
+    total = var(real, dim, correction=correction, keepdim=keepdim) + var(imag, dim, correction=correction, keepdim=keepdim)
+    total = total.sqrt() if root else total
+    return (total, mean(input, dim, keepdim)) if with_mean else total
+
+
+def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
+    """Variance over all dimensions or `dim`, with divisor n - correction (default 1), by two passes.
+
+    >>> import fasttensor as torch
+    >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(1.)
+    """
+    if names:
+        dim, keepdim = numpy_names("var", names, dim, keepdim)
+    dim, correction, keepdim = moment_arguments("var", args, dim, unbiased, correction, keepdim)
+    return deliver("var", out, moment("var", rules.Var, False, False, input, dim, correction, keepdim))
+
+
+def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
+    """Standard deviation, the root of `var`; its gradient is 0 where it is 0.
+
+    >>> import fasttensor as torch
+    >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(1.)
+    """
+    if names:
+        dim, keepdim = numpy_names("std", names, dim, keepdim)
+    dim, correction, keepdim = moment_arguments("std", args, dim, unbiased, correction, keepdim)
+    return deliver("std", out, moment("std", rules.Std, True, False, input, dim, correction, keepdim))
+
+
+def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None):
+    """(variance, mean) in one go.
+
+    >>> import fasttensor as torch
+    >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    dim, correction, keepdim = moment_arguments("var_mean", args, dim, unbiased, correction, keepdim)
+    return moment("var_mean", rules.VarMean, False, True, input, dim, correction, keepdim)
+
+
+def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None):
+    """(standard deviation, mean) in one go.
+
+    >>> import fasttensor as torch
+    >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    dim, correction, keepdim = moment_arguments("std_mean", args, dim, unbiased, correction, keepdim)
+    return moment("std_mean", rules.StdMean, True, True, input, dim, correction, keepdim)
+
+
+def logsumexp(input, dim, keepdim=False, *, out=None):
+    """log(sum(exp(input))) over `dim`, with the largest element taken out of the exponents.
+
+    >>> import fasttensor as torch
+    >>> torch.logsumexp(torch.zeros(2), 0)
+    tensor(0.6931)
+    """
+    tensor_argument("logsumexp", input)
+    if input.dtype.is_complex:
+        top = input.real.amax(dim, True) if input.numel() else input.real.sum(dim, True)
+        top = top.detach().masked_fill(top.detach().abs() == float("inf"), 0)
+        shifted = (input - top).exp().sum(dim, keepdim).log()
+        return deliver("logsumexp", out, shifted + (top if keepdim else top.sum(dim)))
+    x = input if input.dtype.is_floating_point else input.to(default_float())
+    return deliver("logsumexp", out, apply(rules.Logsumexp, x, wrap_all(x, dim, "logsumexp"), keepdim))
+
+
+def default_float():
+    from fasttensor._core.dtype import get_default_dtype
+    return get_default_dtype()
+
+
+def sum_to(g, dims, sizes):
+    """g summed over `dims` and shaped to `sizes`: how the gradient of a broadcast operand shrinks."""
+    g = apply(rules.Sum, g, dims, True, g.dtype.code)
+    return g if g.shape == sizes else g.reshape(sizes)
+
+
+METHODS = {name: globals()[name] for name in __all__ if name not in ("var_mean", "std_mean")}

@@ -1,0 +1,240 @@
+"""Running sums, products and extremes, and what is built on differences of neighbours."""
+from collections import namedtuple
+
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules import scan as rules
+from fasttensor.functional.dims import deliver, deliver_pair, require_float, tensor_argument, wrap
+
+__all__ = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid",
+           "gradient"]
+
+CummaxResult = namedtuple("cummax", ["values", "indices"])
+CumminResult = namedtuple("cummin", ["values", "indices"])
+INT64 = 5
+
+
+def accumulated(input, dtype):
+    if dtype is not None:
+        return input.to(dtype)
+    return input.long() if input.dtype.code < INT64 else input
+
+
+def cumsum(input, dim, *, dtype=None, out=None):
+    """Running sums along `dim`; integers and bool give int64. float32 runs in double inside.
+
+    >>> import fasttensor as torch
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    x = accumulated(tensor_argument("cumsum", input), dtype)
+    return deliver("cumsum", out, apply(rules.Cumsum, x, wrap(x, dim, "cumsum"), False))
+
+
+def cumprod(input, dim, *, dtype=None, out=None):
+    """Running products along `dim`; integers and bool give int64.
+
+    >>> import fasttensor as torch
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    x = accumulated(tensor_argument("cumprod", input), dtype)
+    return deliver("cumprod", out, apply(rules.Cumprod, x, wrap(x, dim, "cumprod")))
+
+
+def cumextreme(name, rule, result, input, dim, least, out):
+    tensor_argument(name, input)
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+    return deliver_pair(name, out, result(*apply(rule, input, wrap(input, dim, name), least)))
+
+
+def cummax(input, dim, *, out=None):
+    """(values, indices) of the running largest elements along `dim`; of equal ones the last index.
+
+    >>> import fasttensor as torch
+    >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """
+    return cumextreme("cummax", rules.Cummax, CummaxResult, input, dim, False, out)
+
+
+def cummin(input, dim, *, out=None):
+    """(values, indices) of the running smallest elements along `dim`; of equal ones the last index.
+
+    >>> import fasttensor as torch
+    >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
+    tensor([3, 1, 1])
+    """
+    return cumextreme("cummin", rules.Cummin, CumminResult, input, dim, True, out)
+
+
+def logcumsumexp(input, dim, *, out=None):
+    """Running log(sum(exp(input))) along `dim`. RuntimeError for integers.
+
+    >>> import fasttensor as torch
+    >>> torch.logcumsumexp(torch.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
+    require_float(tensor_argument("logcumsumexp", input), "logcumsumexp")
+    return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False))
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """Differences of neighbours along `dim`, n times; bool is compared with `!=`.
+
+    >>> import fasttensor as torch
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    tensor_argument("diff", input)
+    if input.ndim == 0:
+        raise RuntimeError("diff(): diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"diff(): order must be non-negative but got {n}")
+    d = wrap(input, dim, "diff")
+    parts = [p for p in (prepend, input, append) if p is not None]
+    if len(parts) > 1:
+        from fasttensor.functional.joining import cat
+        for name, p in (("prepend", prepend), ("append", append)):
+            if p is not None and p.ndim != input.ndim:
+                raise RuntimeError(f"diff(): expects {name} to be the same dimension as input, got {description(p)} for {description(input)}")
+        input = cat(parts, d)
+    for _ in range(n):
+        size = input.size(d)
+        after, before = input.narrow(d, min(1, size), max(size - 1, 0)), input.narrow(d, 0, max(size - 1, 0))
+        input = after.logical_xor(before) if input.dtype.code == 0 else after - before
+    return deliver("diff", out, input if n else input.clone())
+
+
+def spacing(name, y, x, dx, dim):
+    """The widths of the intervals of y along dim: a tensor that broadcasts, or a number."""
+    if x is None:
+        return 1 if dx is None else dx
+    if dx is not None:
+        raise TypeError(f"{name}(): give either x or dx, not both")
+    if x.ndim == 1 or x.ndim < y.ndim:
+        if x.ndim == 1 and x.size(0) != y.size(dim):
+            raise RuntimeError(f"{name}(): There must be one `x` value for each sample point, got {description(x)} for {description(y)}")
+        x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape)) if x.ndim > 1 else x.reshape(
+            [-1 if d == dim else 1 for d in range(y.ndim)])
+    return diff(x, 1, dim)
+
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """Integral along `dim` by the trapezoidal rule, over points x or steps dx.
+
+    >>> import fasttensor as torch
+    >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    tensor_argument("trapezoid", y)
+    d = wrap(y, dim, "trapezoid")
+    if y.ndim == 0:
+        raise RuntimeError("trapezoid(): expected at least one dimension")
+    n = y.size(d)
+    if n == 0:
+        return y.sum(d)
+    pairs = (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
+    return (pairs * spacing("trapezoid", y, x, dx, d)).sum(d)
+
+
+def trapz(y, x=None, *, dx=None, dim=-1):
+    """The older name of ``trapezoid``.
+
+    >>> import fasttensor as torch
+    >>> torch.trapz(torch.tensor([1.0, 2.0]))
+    tensor(1.5000)
+    """
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """Running integral along `dim` by the trapezoidal rule: one element less than y.
+
+    >>> import fasttensor as torch
+    >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    tensor_argument("cumulative_trapezoid", y)
+    d = wrap(y, dim, "cumulative_trapezoid")
+    n = y.size(d)
+    if n == 0:
+        return y.clone()
+    pairs = (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
+    return (pairs * spacing("cumulative_trapezoid", y, x, dx, d)).cumsum(d)
+
+
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """Estimated derivative along each of `dim`: central differences inside, one-sided at the ends.
+
+    `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
+
+    >>> import fasttensor as torch
+    >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))[0]
+    tensor([3., 4., 5.])
+    """
+    tensor_argument("gradient", input)
+    dims = list(range(input.ndim)) if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)
+    dims = [wrap(input, d, "gradient") for d in dims]
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("gradient(): dim appears multiple times in the list of dims")
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"gradient(): torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
+    if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
+        steps = [spacing] * len(dims)
+    else:
+        steps = [spacing] if isinstance(spacing, Tensor) else list(spacing)
+    if len(steps) != len(dims):
+        raise RuntimeError(f"gradient(): expected spacing to be unspecified, a scalar, or it's a list with length equal to"
+                           f" 'self.dim() = {len(dims)}', got {len(steps)}")
+    for d, h in zip(dims, steps):
+        if input.size(d) < edge_order + 1:
+            raise RuntimeError(f"gradient(): expected each dimension size to be at least edge_order+1, got {description(input)}")
+        if isinstance(h, Tensor) and h.ndim == 1 and h.numel() != input.size(d):
+            raise RuntimeError(f"gradient(): expected coordinates of length {input.size(d)} for dimension {d}, got {description(h)}")
+    return [slope(input, h, d, edge_order) for d, h in zip(dims, steps)]
+
+
+def slope(y, h, d, order):
+    """Second-order accurate differences on a possibly uneven grid; `order` 1 or 2 at the two ends."""
+    from fasttensor.functional.joining import cat
+    if not y.dtype.is_floating_point and not y.dtype.is_complex:
+        y = y.float()
+    n = y.size(d)
+
+    def at(k, m=1):
+        return y.narrow(d, k if k >= 0 else n + k, m)
+    if isinstance(h, Tensor) and h.ndim:
+        shape = [-1 if k == d else 1 for k in range(y.ndim)]
+        widths = diff(h).reshape(shape).to(y.dtype)
+
+        def w(k):
+            return widths.narrow(d, k if k >= 0 else n - 1 + k, 1)
+        left, right = widths.narrow(d, 0, n - 2), widths.narrow(d, 1, n - 2)
+    else:
+        left = right = h
+
+        def w(k):
+            return h
+    inner = (at(2, n - 2) * (left / (right * (left + right))) + at(1, n - 2) * ((right - left) / (left * right))
+             - at(0, n - 2) * (right / (left * (left + right)))) if n > 2 else at(0, 0)
+    if order == 1:
+        return cat([(at(1) - at(0)) / w(0), inner, (at(-1) - at(-2)) / w(-1)], d)
+    a, b = w(0), w(1)
+    first = at(0) * (-(2 * a + b) / (a * (a + b))) + at(1) * ((a + b) / (a * b)) - at(2) * (a / (b * (a + b)))
+    a, b = w(-2), w(-1)
+    last = at(-3) * (b / (a * (a + b))) - at(-2) * ((a + b) / (a * b)) + at(-1) * ((2 * b + a) / (b * (a + b)))
+    return cat([first, inner, last], d)
+
+
+def in_place(function):
+    def method(self, *args, **kwargs):
+        return self.copy_(function(self, *args, **kwargs))
+    method.__name__ = function.__name__ + "_"
+    method.__doc__ = f"In-place form of ``{function.__name__}``."
+    return method
+
+
+METHODS = {name: globals()[name] for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")}
+METHODS.update({name + "_": in_place(globals()[name]) for name in ("cumsum", "cumprod")})
