@@ -1,8 +1,6 @@
 """Arguments that reductions share: dimensions, result dtypes, ``out=`` and NumPy's names."""
 from fasttensor._core.tensor import Tensor, description
-from fasttensor._core.dispatch import is_grad_enabled
-
-FLOAT16, INT64 = 6, 5
+from fasttensor.functional.common import give, wrap_dim
 
 
 def tensor_argument(name, x):
@@ -14,14 +12,7 @@ def tensor_argument(name, x):
 
 def wrap(x, dim, name):
     """One dimension counted from the front; a 0-d tensor accepts 0 and -1."""
-    rank = x.ndim or 1
-    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
-    dim = dim.__index__()
-    if not -rank <= dim < rank:
-        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
-                         f" for {description(x)}")
-    return dim % rank
+    return wrap_dim(dim, x.ndim, name)
 
 
 def wrap_all(x, dim, name):
@@ -50,33 +41,8 @@ def numpy_names(name, given, dim, keepdim):
 
 
 def deliver(name, out, value):
-    """Write a result into the caller's `out=` tensor, resized where its shape differs."""
-    if out is None:
-        return value
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if is_grad_enabled() and (value.requires_grad or out.requires_grad):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the"
-                           " arguments requires grad.")
-    kind = category(value.dtype)
-    if kind > category(out.dtype):
-        raise RuntimeError(f"{name}(): result type {value.dtype} can't be cast to the desired output type {out.dtype}")
-    if out.shape != value.shape:
-        out.resize_(value.shape)
-    out.copy_(value)
-    return out
-
-
-def deliver_pair(name, out, pair):
-    """The same for (values, indices)."""
-    if out is None:
-        return pair
-    return type(pair)(*(deliver(name, o, v) for o, v in zip(out, pair)))
-
-
-def category(dtype):
-    """0 bool, 1 integer, 2 floating point, 3 complex."""
-    return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1 if dtype.code else 0
+    """A result, or a tuple of them, written into the caller's `out=` where that is given."""
+    return value if out is None else give(out, value, name)
 
 
 def require_size(x, dims, name):

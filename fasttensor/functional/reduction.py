@@ -7,7 +7,6 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import reduce as rules
 from fasttensor.functional.dims import (
     deliver,
-    deliver_pair,
     numpy_names,
     require_float,
     require_size,
@@ -154,7 +153,7 @@ def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim,
         return deliver(name, out, apply(whole, input, None, False, least))
     d = wrap(input, dim, name)
     require_size(input, (d,) if input.ndim else None, name)
-    return deliver_pair(name, out, result(*apply(along, input, d, keepdim, least)))
+    return deliver(name, out, result(*apply(along, input, d, keepdim, least)))
 
 
 def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
@@ -193,7 +192,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     tensor_argument("aminmax", input)
     dims = () if dim is None else wrap(input, dim, "aminmax")
     pair = AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
-    return deliver_pair("aminmax", out, pair)
+    return deliver("aminmax", out, pair)
 
 
 def argextreme(name, input, dim, keepdim, least, out):

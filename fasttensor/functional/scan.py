@@ -4,7 +4,8 @@ from collections import namedtuple
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import scan as rules
-from fasttensor.functional.dims import deliver, deliver_pair, require_float, tensor_argument, wrap
+from fasttensor.functional.common import in_place
+from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap
 
 __all__ = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid",
            "gradient"]
@@ -46,7 +47,7 @@ def cumextreme(name, rule, result, input, dim, least, out):
     tensor_argument(name, input)
     if input.dtype.is_complex:
         raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
-    return deliver_pair(name, out, result(*apply(rule, input, wrap(input, dim, name), least)))
+    return deliver(name, out, result(*apply(rule, input, wrap(input, dim, name), least)))
 
 
 def cummax(input, dim, *, out=None):
@@ -226,14 +227,6 @@ def slope(y, h, d, order):
     a, b = w(-2), w(-1)
     last = at(-3) * (b / (a * (a + b))) - at(-2) * ((a + b) / (a * b)) + at(-1) * ((2 * b + a) / (b * (a + b)))
     return cat([first, inner, last], d)
-
-
-def in_place(function):
-    def method(self, *args, **kwargs):
-        return self.copy_(function(self, *args, **kwargs))
-    method.__name__ = function.__name__ + "_"
-    method.__doc__ = f"In-place form of ``{function.__name__}``."
-    return method
 
 
 METHODS = {name: globals()[name] for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")}
