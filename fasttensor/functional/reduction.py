@@ -381,10 +381,4 @@ def default_float():
     return get_default_dtype()
 
 
-def sum_to(g, dims, sizes):
-    """g summed over `dims` and shaped to `sizes`: how the gradient of a broadcast operand shrinks."""
-    g = apply(rules.Sum, g, dims, True, g.dtype.code)
-    return g if g.shape == sizes else g.reshape(sizes)
-
-
 METHODS = {name: globals()[name] for name in __all__ if name not in ("var_mean", "std_mean")}
