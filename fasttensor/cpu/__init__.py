@@ -26,6 +26,7 @@ KERNELS = {
     "cumsum": "scan", "cumprod": "scan", "logcumsumexp": "scan", "cumextreme": "scan",
     "softmax": "softmax", "log_softmax": "softmax", "softmax_backward": "softmax", "log_softmax_backward": "softmax",
     "cross_entropy": "softmax", "cross_entropy_backward": "softmax",
+    "nll_loss": "loss", "nll_loss_backward": "loss", "ctc_loss": "loss", "ctc_loss_backward": "loss", "mode": "mode",
     "layer_norm": "norm", "layer_norm_backward": "norm", "rms_norm": "norm", "rms_norm_backward": "norm",
     "batch_norm": "norm_channel", "batch_norm_backward": "norm_channel", "group_norm": "norm_channel",
     "group_norm_backward": "norm_channel",

@@ -5,5 +5,6 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 """
 
 FAMILIES = ("common", "basics", "numeric_info", "elementwise", "activation", "creation", "random", "convert", "printing",
-            "reduction", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "indexing", "masking", "scattering", "sorting", "searching",
-            "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "losses")
+            "reduction", "scan", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "native_norm", "distance", "linalg_norm", "indexing", "masking", "scattering", "sorting", "searching",
+            "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize",
+            "losses", "margin_losses", "quantile")

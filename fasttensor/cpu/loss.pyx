@@ -1,0 +1,241 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Negative log likelihood of class indices, and connectionist temporal classification.
+
+Example::
+
+    loss, divisor = loss.nll_loss(x, target, None, -100, "mean")       # x [N, C, ...], target [N, ...]
+"""
+from libc.stdint cimport int64_t
+from libc.math cimport exp, log, log1p, INFINITY
+from libc.stdlib cimport malloc, free
+from libc.string cimport memset
+from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT64, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast
+from fasttensor._core.parallel cimport parallel_for
+
+
+cdef Tensor plain(Tensor x):
+    return contiguous(x) if x.code >= FLOAT32 else cast(x, FLOAT32)
+
+
+cdef inline double get(Tensor x, Py_ssize_t i) noexcept nogil:
+    return (<double *>x.ptr)[i] if x.code == FLOAT64 else (<float *>x.ptr)[i]
+
+
+cdef inline void put(Tensor x, Py_ssize_t i, double v) noexcept nogil:
+    if x.code == FLOAT64:
+        (<double *>x.ptr)[i] = v
+    else:
+        (<float *>x.ptr)[i] = <float>v
+
+
+def nll_loss(Tensor x, Tensor target, Tensor weight, int64_t ignore, str reduction):
+    """(loss, divisor of the mean) of log-probabilities x [N, C, ...] and int64 classes [N, ...]."""
+    cdef Tensor p = plain(x), t = contiguous(target), w = plain(weight) if weight is not None else None
+    cdef bint each = reduction == "none"
+    cdef Tensor loss = new_like(t, p.code) if each else new_tensor(0, NULL, p.code, x.dev)
+    cdef const int64_t *at = <const int64_t *>t.ptr
+    cdef Py_ssize_t n = x.sizes[0], classes = x.sizes[1], inner = t.count // n if n else 0, i, j
+    cdef int64_t c
+    cdef double total = 0, divisor = 0, k, v
+    for i in range(n):
+        for j in range(inner):
+            c = at[i * inner + j]
+            v = k = 0
+            if c != ignore:
+                if c < 0 or c >= classes:
+                    raise IndexError(f"nll_loss: Target {c} is out of bounds for {classes} classes; use ignore_index for elements to skip")
+                k = get(w, c) if w is not None else 1
+                v = -k * get(p, (i * classes + c) * inner + j)
+            total += v
+            divisor += k
+            if each:
+                put(loss, i * inner + j, v)
+    if not each:
+        put(loss, 0, total / divisor if reduction == "mean" else total)
+    return cast(loss, x.code), divisor
+
+
+def nll_loss_backward(Tensor g, Tensor x, Tensor target, Tensor weight, int64_t ignore, str reduction, double divisor):
+    """Gradient of x: -weight at the targets."""
+    cdef Tensor t = contiguous(target), w = plain(weight) if weight is not None else None
+    cdef Tensor q = plain(g), gx = new_like(x, FLOAT64 if x.code == FLOAT64 else FLOAT32)
+    cdef bint each = reduction == "none"
+    cdef const int64_t *at = <const int64_t *>t.ptr
+    cdef Py_ssize_t n = x.sizes[0], classes = x.sizes[1], inner = t.count // n if n else 0, i, j
+    cdef int64_t c
+    cdef double k, scale = 0 if each else get(q, 0) / (divisor if reduction == "mean" else 1)
+    with nogil:
+        memset(gx.ptr, 0, gx.count * ITEMSIZE[gx.code])
+        for i in range(n):
+            for j in range(inner):
+                c = at[i * inner + j]
+                if c != ignore:
+                    k = get(w, c) if w is not None else 1
+                    put(gx, (i * classes + c) * inner + j, -k * (get(q, i * inner + j) if each else scale))
+    return cast(gx, x.code)
+
+
+# --- CTC: Graves et al. 2006, equations 6 to 16, in logarithms ---
+cdef struct Ctc:
+    const double *x             # log-probabilities [T, N, C]
+    double *alpha               # [N, T, 2 S + 1]
+    double *loss
+    const int64_t *labels       # [N, 2 S + 1]: blanks around the target's labels
+    const int64_t *times
+    const int64_t *lengths
+    const double *g
+    double *gx
+    Py_ssize_t batch, classes, steps, width
+    bint zero_infinity
+
+
+cdef inline double logadd(double a, double b) noexcept nogil:
+    cdef double hi = a if a > b else b
+    cdef double lo = b if a > b else a
+    return hi if lo == -INFINITY else hi + log1p(exp(lo - hi))
+
+
+cdef void ctc_forward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Ctc *c = <Ctc *>context
+    cdef Py_ssize_t n, t, s, states
+    cdef double *a
+    cdef double *before
+    cdef const int64_t *label
+    cdef double v
+    for n in range(begin, end):
+        states = 2 * c.lengths[n] + 1
+        label = c.labels + n * c.width
+        a = c.alpha + n * c.steps * c.width
+        if c.times[n] == 0:
+            c.loss[n] = 0 if c.lengths[n] == 0 else INFINITY
+            continue
+        for s in range(states):
+            a[s] = c.x[n * c.classes + label[s]] if s < 2 else -INFINITY
+        for t in range(1, c.times[n]):
+            before = a
+            a = a + c.width
+            for s in range(states):
+                v = before[s]
+                if s > 0:
+                    v = logadd(v, before[s - 1])
+                if s > 1 and label[s] != label[s - 2] and s % 2:
+                    v = logadd(v, before[s - 2])
+                a[s] = v + c.x[(t * c.batch + n) * c.classes + label[s]]
+        v = a[states - 1]
+        if states > 1:
+            v = logadd(v, a[states - 2])
+        c.loss[n] = -v
+
+
+cdef void ctc_backward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Ctc *c = <Ctc *>context
+    cdef Py_ssize_t n, t, s, k, states, at
+    cdef double *a
+    cdef double *beta = <double *>malloc(2 * c.width * sizeof(double))
+    cdef double *now
+    cdef double *after
+    cdef double *sums = <double *>malloc(c.classes * sizeof(double))
+    cdef const int64_t *label
+    cdef double v
+    for n in range(begin, end):
+        states = 2 * c.lengths[n] + 1
+        label = c.labels + n * c.width
+        if c.loss[n] == INFINITY and c.zero_infinity:
+            continue
+        for t in range(c.times[n] - 1, -1, -1):
+            a = c.alpha + (n * c.steps + t) * c.width
+            now = beta + (t % 2) * c.width
+            after = beta + ((t + 1) % 2) * c.width
+            at = (t * c.batch + n) * c.classes
+            for k in range(c.classes):
+                sums[k] = -INFINITY
+            for s in range(states):
+                if t == c.times[n] - 1:
+                    v = 0 if s >= states - 2 else -INFINITY
+                else:
+                    v = after[s]
+                    if s + 1 < states:
+                        v = logadd(v, after[s + 1])
+                    if s + 2 < states and s % 2 and label[s] != label[s + 2]:
+                        v = logadd(v, after[s + 2])
+                now[s] = v + c.x[at + label[s]]
+                sums[label[s]] = logadd(sums[label[s]], a[s] + now[s])
+            for k in range(c.classes):
+                v = exp(c.x[at + k])
+                if sums[k] != -INFINITY:
+                    v -= exp(sums[k] + c.loss[n] - c.x[at + k])
+                c.gx[at + k] = c.g[n] * v
+    free(beta)
+    free(sums)
+
+
+cdef tuple label_rows(Tensor targets, list lengths, Py_ssize_t classes, int64_t blank):
+    """Each target with blanks before, between and after its labels: int64 [N, 2 S + 1]."""
+    cdef Tensor t = cast(contiguous(targets), INT64), rows
+    cdef Py_ssize_t n = len(lengths), i, j, start = 0, longest = 0
+    cdef Py_ssize_t sizes[2]
+    cdef int64_t label
+    cdef bint joined = targets.rank == 1
+    for i in range(n):
+        if lengths[i] < 0:
+            raise RuntimeError(f"ctc_loss(): target_lengths must not be negative, got {lengths[i]}")
+        longest = lengths[i] if lengths[i] > longest else longest
+    if joined and sum(lengths) > t.count or not joined and (targets.rank != 2 or targets.sizes[0] != n or targets.sizes[1] < longest):
+        raise RuntimeError(f"ctc_loss(): targets {[targets.sizes[i] for i in range(targets.rank)]} hold fewer labels than target_lengths {lengths} say")
+    sizes[0], sizes[1] = n, 2 * longest + 1
+    rows = new_tensor(2, sizes, INT64, targets.dev)
+    for i in range(rows.count):
+        (<int64_t *>rows.ptr)[i] = blank
+    for i in range(n):
+        for j in range(lengths[i]):
+            label = (<int64_t *>t.ptr)[start + j if joined else i * targets.sizes[1] + j]
+            if label < 0 or label >= classes:
+                raise RuntimeError(f"ctc_loss(): target label {label} is out of range for {classes} classes")
+            (<int64_t *>rows.ptr)[i * sizes[1] + 2 * j + 1] = label
+        start += lengths[i]
+    return rows, longest
+
+
+cdef Tensor numbers(list values, int dev):
+    cdef Py_ssize_t n = len(values), i
+    cdef Tensor t = new_tensor(1, &n, INT64, dev)
+    for i in range(n):
+        (<int64_t *>t.ptr)[i] = values[i]
+    return t
+
+
+def ctc_loss(Tensor x, Tensor targets, list times, list lengths, int64_t blank):
+    """(losses [N], state) of log-probabilities x [T, N, C]; `state` is what the backward pass needs."""
+    cdef Ctc c
+    cdef Tensor p = cast(contiguous(x), FLOAT64), rows, alpha, loss
+    cdef Tensor time_row = numbers(times, x.dev), length_row = numbers(lengths, x.dev)
+    cdef Py_ssize_t sizes[3]
+    for value in times:
+        if not 0 <= value <= x.sizes[0]:
+            raise RuntimeError(f"ctc_loss(): Expected input_lengths to have value at most {x.sizes[0]}, but got value {value}")
+    rows, _ = label_rows(targets, lengths, x.sizes[2], blank)
+    c.steps, c.batch, c.classes, c.width = x.sizes[0], x.sizes[1], x.sizes[2], rows.sizes[1]
+    sizes[0], sizes[1], sizes[2] = c.batch, c.steps, c.width
+    alpha = new_tensor(3, sizes, FLOAT64, x.dev)
+    loss = new_tensor(1, &c.batch, FLOAT64, x.dev)
+    c.x, c.alpha, c.loss, c.labels = <double *>p.ptr, <double *>alpha.ptr, <double *>loss.ptr, <int64_t *>rows.ptr
+    c.times, c.lengths = <int64_t *>time_row.ptr, <int64_t *>length_row.ptr
+    with nogil:
+        parallel_for(c.batch, 4096 // (c.steps * c.width + 1) + 1, ctc_forward, &c)
+    return cast(loss, x.code), (p, rows, alpha, loss, time_row, length_row)
+
+
+def ctc_loss_backward(Tensor g, tuple state, bint zero_infinity, int code):
+    """Gradient of the log-probabilities as PyTorch gives it, which takes them to be normalised."""
+    cdef Ctc c
+    cdef Tensor p = state[0], rows = state[1], alpha = state[2], loss = state[3], times = state[4], lengths = state[5]
+    cdef Tensor q = cast(contiguous(g), FLOAT64), gx = new_like(p, FLOAT64)
+    memset(gx.ptr, 0, gx.count * 8)
+    c.steps, c.batch, c.classes, c.width = p.sizes[0], p.sizes[1], p.sizes[2], rows.sizes[1]
+    c.x, c.alpha, c.loss, c.labels = <double *>p.ptr, <double *>alpha.ptr, <double *>loss.ptr, <int64_t *>rows.ptr
+    c.times, c.lengths, c.g, c.gx = <int64_t *>times.ptr, <int64_t *>lengths.ptr, <double *>q.ptr, <double *>gx.ptr
+    c.zero_infinity = zero_infinity
+    with nogil:
+        parallel_for(c.batch, 4096 // (c.steps * c.width + 1) + 1, ctc_backward, &c)
+    return cast(gx, code)

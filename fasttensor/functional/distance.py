@@ -1,0 +1,163 @@
+"""Vector norms, and distances between vectors."""
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.distance import Cdist
+from fasttensor.autograd.rules.reduce import Norm
+from fasttensor.functional.common import in_place
+from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
+
+__all__ = ["norm", "dist", "renorm", "cdist", "pdist", "cosine_similarity", "pairwise_distance"]
+
+INF = float("inf")
+REAL = {10: 8, 11: 9}
+
+
+def vector(name, input, ord, dim, keepdim, dtype, out):
+    """The p-norm over any dimensions; the core of all norms here."""
+    x = tensor_argument(name, input) if dtype is None else input.to(dtype)
+    if dtype is not None and input.dtype.is_complex and not x.dtype.is_complex:
+        raise RuntimeError(f"{name}(): the dtype of the input ({input.dtype}) should be convertible without narrowing to {dtype}")
+    require_float(x, name)
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise TypeError(f"{name}(): ord must be a number, got {ord!r}")
+    dims = wrap_all(x, dim, name)
+    if x.numel() == 0 and (ord < 0 or ord == INF):
+        for d in range(x.ndim) if dims is None else dims:
+            if x.size(d) == 0:
+                raise RuntimeError(f"{name} cannot compute the {ord} norm on an empty tensor because the operation does not have an"
+                                   f" identity ({description(x)})")
+    code = x.dtype.code
+    return deliver(name, out, apply(Norm, x, float(ord), dims, keepdim, REAL.get(code, code)))
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """The p-norm of all elements or over `dim`; "fro" is the 2-norm, "nuc" the sum of singular values of matrices.
+
+    >>> import fasttensor as torch
+    >>> torch.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if isinstance(p, str) and p == "nuc":
+        from fasttensor.functional.linalg_norm import matrix_norm
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"norm(): only valid string values are 'fro' and 'nuc', found {p!r}")
+    return vector("norm", input, 2.0 if p is None or isinstance(p, str) else p, dim, keepdim, dtype, out)
+
+
+def norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """See :func:`norm`."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+def dist(input, other, p=2):
+    """The p-norm of input - other.
+
+    >>> import fasttensor as torch
+    >>> torch.dist(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 4.0]))
+    tensor(5.)
+    """
+    return norm(input - other, p)
+
+
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """input with each slice along `dim` scaled down so that its p-norm is at most `maxnorm`.
+
+    >>> import fasttensor as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000]])
+    """
+    tensor_argument("renorm", input)
+    if isinstance(p, complex) or not p > 0:
+        raise RuntimeError(f"renorm(): non-positive-norm not supported, got p={p}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm(): input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if isinstance(maxnorm, complex) or maxnorm < 0:
+        raise RuntimeError(f"renorm(): expected maxnorm to be >= 0 but got {maxnorm}")
+    d = wrap_all(input, dim, "renorm")[0]
+    sizes = vector("renorm", input, p, [k for k in range(input.ndim) if k != d], True, None, None)
+    factor = (maxnorm / (sizes + 1e-7)).masked_fill(sizes <= maxnorm, 1.0)
+    return deliver("renorm", out, input * factor)
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, shapes broadcast.
+
+    >>> import fasttensor as torch
+    >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
+    for name, x in (("x1", x1), ("x2", x2)):
+        if not x.dtype.is_floating_point:
+            raise RuntimeError(f"cosine_similarity(): expected common dtype to be floating point, yet {name} is {description(x)}")
+
+    def unit(x):
+        size = norm(x, 2, dim, True)
+        # the bound changes the value only: the gradient is the norm's, as in PyTorch
+        return x / (size + (size.detach().clamp(min=eps) - size.detach()))
+    return (unit(x1) * unit(x2)).sum(dim)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """p-norm of x1 - x2 + eps over the last dimension, shapes broadcast.
+
+    >>> import fasttensor as torch
+    >>> torch.pairwise_distance(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
+    tensor([5.0000])
+    """
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """p-norm distances of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
+
+    Euclidean distances of more than 25 rows go through a matrix product, as in PyTorch, unless
+    compute_mode is "donot_use_mm_for_euclid_dist".
+
+    >>> import fasttensor as torch
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    for x in (x1, x2):
+        if not x.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, got {description(x1)} and {description(x2)}")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, got {description(x1)} and {description(x2)}")
+    if x1.size(-1) != x2.size(-1):
+        raise RuntimeError(f"cdist: X1 and X2 must have the same number of columns, got {description(x1)} and {description(x2)}")
+    if p < 0:
+        raise RuntimeError(f"cdist: only supports non-negative p values, got {p}")
+    modes = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True, "donot_use_mm_for_euclid_dist": False}
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    product = modes[compute_mode]
+    if product is None:
+        product = x1.size(-2) > 25 or x2.size(-2) > 25
+    if p == 2 and product and x1.size(-1):
+        return apply(Cdist, x1, x2)
+    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+def pdist(input, p=2.0):
+    """p-norm distances between each two rows of input [N, M], i < j in order: N (N - 1) / 2 values.
+
+    >>> import fasttensor as torch
+    >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+    tensor([5.])
+    """
+    tensor_argument("pdist", input)
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"pdist only supports floating-point dtypes, got {description(input)}")
+    if p < 0:
+        raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
+    n = input.size(0)
+    if n < 2:
+        return norm(input.narrow(0, 0, 0), p, 1)
+    from fasttensor.functional.joining import cat
+    return norm(cat([input.narrow(0, i, 1) - input.narrow(0, i + 1, n - i - 1) for i in range(n - 1)]), p, 1)
+
+
+METHODS = {"norm": norm_method, "dist": dist, "renorm": renorm, "renorm_": in_place(renorm)}
+NN_FUNCTIONAL = ["cosine_similarity", "pairwise_distance", "pdist"]

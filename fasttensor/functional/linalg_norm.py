@@ -1,0 +1,83 @@
+"""The norms of ``linalg``: of vectors, of matrices, and the one that chooses between them."""
+from fasttensor._core.tensor import description
+from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
+from fasttensor.functional.distance import INF, vector
+
+__all__ = []
+METHODS = {}
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """(sum |x|^ord)^(1/ord) over all elements or `dim`; inf, -inf and 0 are the largest, the smallest and the count of nonzeros.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    return vector("linalg.vector_norm", x, ord, dim, keepdim, dtype, out)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+    """Norm of matrices over two dimensions: "fro", "nuc", 1, -1, inf, -inf (sums of columns or rows), 2, -2 (singular values).
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    """
+    name = "linalg.matrix_norm"
+    tensor_argument(name, A)
+    A = A if dtype is None else A.to(dtype)
+    require_float(A, name)
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions, got {description(A)}")
+    dim = tuple(dim) if not hasattr(dim, "__index__") else (dim,)
+    if len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple, got {dim}")
+    rows, columns = wrap_all(A, dim, name)
+    if ord == "fro":
+        return vector(name, A, 2, (rows, columns), keepdim, None, out)
+    if isinstance(ord, str) and ord != "nuc" or not isinstance(ord, str) and abs(ord) not in (1, 2, INF):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    if ord == "nuc" or abs(ord) == 2:
+        values = singular_values(A, rows, columns)
+        y = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        if keepdim:
+            for d in sorted((rows, columns)):
+                y = y.unsqueeze(d)
+        return deliver(name, out, y)
+    along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = vector(name, A, 1, along, True, None, None)
+    y = sums.amax(across, True) if ord > 0 else sums.amin(across, True)
+    if not keepdim:
+        y = y.squeeze(max(rows, columns)).squeeze(min(rows, columns))
+    return deliver(name, out, y)
+
+
+def singular_values(A, rows, columns):
+    from fasttensor import linalg
+    order = [d for d in range(A.ndim) if d not in (rows, columns)] + [rows, columns]
+    return linalg.svdvals(A.permute(order))
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+    """The 2-norm of all elements without `ord`; else a vector norm over one dimension or a matrix norm over two.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
+    tensor(4.)
+    """
+    tensor_argument("linalg.norm", A)
+    if ord is None:
+        return vector("linalg.norm", A, 2, dim, keepdim, dtype, out)
+    dims = None if dim is None else (dim,) if hasattr(dim, "__index__") else tuple(dim)
+    if dims is None and A.ndim not in (1, 2) or dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D, and dim must name one or two"
+                           f" dimensions; got {description(A)}, dim={dim}")
+    if len(dims) == 2 if dims is not None else A.ndim == 2:
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: Order {ord} not supported for vectors.")
+    return vector("linalg.norm", A, ord, dims, keepdim, dtype, out)
+
+
+LINALG = ["vector_norm", "matrix_norm", "norm"]

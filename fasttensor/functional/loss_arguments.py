@@ -1,0 +1,40 @@
+"""What all losses share: reductions and the shapes of input and target."""
+import warnings
+
+from fasttensor._core.tensor import description
+
+BY_NUMBER = ("none", "mean", "sum")
+
+
+def reduction_of(name, reduction, size_average=None, reduce=None):
+    """ "none", "mean" or "sum", also from the older flags or PyTorch's internal numbers."""
+    if size_average is not None or reduce is not None:
+        warnings.warn("size_average and reduce args will be deprecated, please use reduction=", stacklevel=4)
+        if reduce is False:
+            return "none"
+        return "sum" if size_average is False else "mean"
+    if isinstance(reduction, int) and 0 <= reduction < 3:
+        return BY_NUMBER[reduction]
+    if reduction not in BY_NUMBER:
+        raise ValueError(f"{name}(): {reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
+    return reduction
+
+
+def reduced(loss, how):
+    return loss.mean() if how == "mean" else loss.sum() if how == "sum" else loss
+
+
+def broadcast_pair(name, input, target):
+    """input and target of one shape; PyTorch warns where they differ, since that is mostly a mistake."""
+    if input.shape == target.shape:
+        return input, target
+    warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to"
+                  " incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
+    shape = []
+    for i in range(-max(input.ndim, target.ndim), 0):
+        a = input.size(i) if -i <= input.ndim else 1
+        b = target.size(i) if -i <= target.ndim else 1
+        if a != b and 1 not in (a, b):
+            raise RuntimeError(f"{name}(): the shapes of input {description(input)} and target {description(target)} do not broadcast")
+        shape.append(b if a == 1 else a)
+    return input.expand(shape), target.expand(shape)

@@ -1,0 +1,327 @@
+"""Losses of classification and regression whose heart is a kernel or one elementwise row."""
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.generated_functions import FUNCTIONS
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.loss import CtcLoss, NllLoss
+from fasttensor.autograd.rules.softmax import CrossEntropyLoss
+from fasttensor.functional.loss_arguments import broadcast_pair, reduced, reduction_of
+from fasttensor.functional.softmax import log_softmax
+
+__all__ = ["ctc_loss", "kl_div", "poisson_nll_loss", "binary_cross_entropy_with_logits", "nll_loss"]
+
+METHODS = {}
+NN_FUNCTIONAL = ["cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+                 "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "gaussian_nll_loss", "soft_margin_loss",
+                 "ctc_loss"]
+
+
+def rows_of_classes(name, input, target):
+    """(logits [rows, classes], target [rows]) of any layout [N, C, d1, ...], and the target's shape."""
+    if input.ndim == 0:
+        raise RuntimeError(f"{name}(): input must have at least one dimension, got {description(input)}")
+    if input.ndim == 1:
+        if target.ndim > 1 or target.numel() != 1:
+            raise RuntimeError(f"{name}(): a single sample needs one target, got {description(target)} for {description(input)}")
+        return input.unsqueeze(0), target.reshape(1)
+    if target.ndim != input.ndim - 1 or target.shape != input.shape[:1] + input.shape[2:]:
+        message = (f"{name}(): Expected target of shape {list(input.shape[:1] + input.shape[2:])} for input {description(input)}, "
+                   f"got {description(target)}")
+        if target.ndim == 1 and input.ndim == 2 or target.ndim == 0 or input.size(0) != target.size(0):
+            raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size "
+                             f"({target.size(0) if target.ndim else 0}). {message}")
+        raise RuntimeError(message)
+    if input.ndim == 2:
+        return input, target
+    return input.transpose(1, -1).reshape(-1, input.size(1)), target.unsqueeze(1).transpose(1, -1).reshape(-1)
+
+
+def check_weight(name, weight, classes):
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"{name}(): weight tensor should be defined either for all {classes} classes or no classes but got weight"
+                           f" tensor of shape: {list(weight.shape)}")
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):
+    """Loss of logits [N, C, ...] against class indices [N, ...] (int64) or class probabilities [N, C, ...].
+
+    `weight` [C] weighs the classes, rows of `ignore_index` do not count, and `label_smoothing` mixes in the
+    uniform distribution. With indices the loss and its gradient are one pass each over the logits.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(0.6931)
+    """
+    how = reduction_of("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"cross_entropy(): label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"cross_entropy(): not implemented for {description(input)}; a floating-point input is needed")
+    if target.dtype.is_floating_point:
+        return probability_loss(input, target, weight, ignore_index, how, label_smoothing)
+    if target.dtype.code not in (1, 5):
+        raise RuntimeError(f"cross_entropy(): expected target dtype int64 or floating point, got {description(target)}")
+    rows, classes = rows_of_classes("cross_entropy", input, target)
+    check_weight("cross_entropy", weight, rows.size(1))
+    loss = apply(CrossEntropyLoss, rows, classes.long(), weight, ignore_index, float(label_smoothing), how)
+    if how != "none":
+        return loss
+    if input.ndim > 2:      # rows came with the class dimension swapped against the last
+        moved = list(target.unsqueeze(1).transpose(1, -1).shape)
+        return loss.reshape(moved).transpose(1, -1).squeeze(1)
+    return loss.reshape(target.shape)
+
+
+def probability_loss(input, target, weight, ignore_index, how, smoothing):
+    if input.shape != target.shape:
+        raise RuntimeError(f"cross_entropy(): expected class probabilities of the input's shape, got {description(target)}"
+                           f" for {description(input)}")
+    if ignore_index >= 0:
+        raise RuntimeError("cross_entropy(): ignore_index is not supported for floating point target")
+    d = 0 if input.ndim == 1 else 1
+    classes = input.size(d)
+    check_weight("cross_entropy", weight, classes)
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    parts = log_softmax(input, d) * target
+    if weight is not None:
+        parts = parts * weight.reshape([-1] + [1] * (input.ndim - 2) if input.ndim > 1 else [-1])
+    loss = -parts.sum(d)
+    if how == "mean":
+        return loss.sum() / (input.numel() // classes if classes else 0)
+    return loss.sum() if how == "sum" else loss
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """-weight[t] input[n, t, ...] for log-probabilities [N, C, ...] and classes t [N, ...]; the mean divides by the weights.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.)
+    """
+    how = reduction_of("nll_loss", reduction, size_average, reduce)
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"nll_loss(): not implemented for {description(input)}; a floating-point input is needed")
+    if target.dtype.code not in (1, 5):
+        raise RuntimeError(f"nll_loss(): expected target dtype int64, got {description(target)}")
+    if input.ndim == 0:
+        raise RuntimeError(f"nll_loss(): input must have at least one dimension, got {description(input)}")
+    if input.ndim > 1 and (target.ndim != input.ndim - 1 or target.shape != input.shape[:1] + input.shape[2:]):
+        rows_of_classes("nll_loss", input, target)
+    x, t = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
+    check_weight("nll_loss", weight, x.size(1))
+    loss = apply(NllLoss, x, t.long(), weight, ignore_index, how)
+    return loss.reshape(target.shape) if how == "none" and input.ndim == 1 else loss
+
+
+def row_loss(name, row, input, target, how, **parameters):
+    """A loss that is one row of the operation table, reduced."""
+    input, target = broadcast_pair(name, input, target)
+    return reduced(FUNCTIONS[row](input, target, **parameters), how)
+
+
+def weighted(loss, weight, how):
+    if weight is None:
+        return reduced(loss, how)
+    if how == "mean":
+        return (loss * weight).sum() / (weight.expand(loss.shape).sum())
+    return reduced(loss * weight, how)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Squared error (input - target)^2; with `weight` the mean divides by the weights.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
+    tensor(2.)
+    """
+    how = reduction_of("mse_loss", reduction, size_average, reduce)
+    input, target = broadcast_pair("mse_loss", input, target)
+    if input.dtype.is_complex or target.dtype.is_complex:
+        raise RuntimeError(f"mse_loss(): not implemented for complex dtypes, got {description(input)}")
+    return weighted(FUNCTIONS["_squared_error"](input, target), checked_weight("mse_loss", weight, input), how)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Absolute error |input - target|.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
+    tensor(1.)
+    """
+    how = reduction_of("l1_loss", reduction, size_average, reduce)
+    input, target = broadcast_pair("l1_loss", input, target)
+    loss = (input - target).abs() if input.dtype.is_complex else FUNCTIONS["_absolute_error"](input, target)
+    return weighted(loss, checked_weight("l1_loss", weight, input), how)
+
+
+def checked_weight(name, weight, input):
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError(f"{name}(): weights and input must have the same size, got {description(weight)} for {description(input)}")
+    return weight
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """Half the squared error over `beta` below `beta`, the absolute error less beta / 2 above.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(1.5000)
+    """
+    how = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss(): does not support negative values for beta, got {beta}")
+    if beta == 0:
+        return l1_loss(input, target, reduction=how)
+    return row_loss("smooth_l1_loss", "_smooth_l1", input, target, how, beta=float(beta))
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Half the squared error up to `delta`, beyond it delta (|input - target| - delta / 2).
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(1.5000)
+    """
+    how = reduction_of("huber_loss", reduction)
+    if not delta > 0:
+        raise RuntimeError(f"huber_loss(): does not support non-positive values for delta, got {delta}")
+    input, target = broadcast_pair("huber_loss", input, target)
+    return weighted(FUNCTIONS["_huber"](input, target, delta=float(delta)), checked_weight("huber_loss", weight, input), how)
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """-(t log p + (1 - t) log(1 - p)) of probabilities p in [0, 1]; logarithms are at least -100.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    how = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
+    if input.shape != target.shape:
+        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated."
+                         " Please ensure they have the same size.")
+    values = input.detach()
+    if input.numel() and bool(((values < 0) | (values > 1)).any()):
+        raise RuntimeError(f"binary_cross_entropy(): all elements of input should be between 0 and 1, got {description(input)}"
+                           " with others; use binary_cross_entropy_with_logits for logits")
+    loss = FUNCTIONS["_bce"](input, target)
+    return reduced(loss if weight is None else loss * weight, how)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+                                     pos_weight=None):
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` weighs the positive part.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    how = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if pos_weight is None:
+        loss = FUNCTIONS["_bce_logits"](input, target)
+    else:
+        loss = FUNCTIONS["_bce_logits_weighted"](input, target, pos_weight)
+    return reduced(loss if weight is None else loss * weight, how)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target (log target - input) for log-probabilities `input`; reduction "batchmean" divides by the batch.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.kl_div(torch.tensor([-0.6931]), torch.tensor([1.0]), reduction="sum")
+    tensor(0.6931)
+    """
+    how = "batchmean" if reduction == "batchmean" else reduction_of("kl_div", reduction, size_average, reduce)
+    loss = FUNCTIONS["_kl_div_log" if log_target else "_kl_div"](input, target)
+    if how == "batchmean":
+        return loss.sum() / input.size(0) if input.ndim else loss.sum()
+    return reduced(loss, how)
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+    """exp(x) - t x, or x - t log(x + eps) unless `log_input`; `full` adds Stirling's term for t > 1.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]))
+    tensor(1.)
+    """
+    how = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * 3.141592653589793 * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return reduced(loss, how)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """(log(var) + (input - target)^2 / var) / 2 with var at least eps; `full` adds log(2 pi) / 2.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(2.)
+    """
+    how = reduction_of("gaussian_nll_loss", reduction)
+    if not isinstance(var, Tensor):
+        var = (input.detach() * 0 + 1) * var
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)
+        elif input.ndim != var.ndim or sum(a != b for a, b in zip(input.shape, var.shape)) > 1 or \
+                not all(a == b or b == 1 for a, b in zip(input.shape, var.shape)):
+            raise ValueError(f"gaussian_nll_loss(): var is of incorrect size, got {description(var)} for {description(input)}")
+    if bool((var < 0).any()):
+        raise ValueError("gaussian_nll_loss(): var has negative entry/entries")
+    low = var.detach().clamp(min=eps) - var.detach()
+    var = var + low                 # the bound is not differentiated
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.9189385332046727
+    return reduced(loss, how)
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """log(1 + exp(-target input)) for targets of 1 and -1.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    how = reduction_of("soft_margin_loss", reduction, size_average, reduce)
+    return row_loss("soft_margin_loss", "_soft_margin", input, target, how)
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """Connectionist temporal classification (Graves et al. 2006).
+
+    log_probs [T, N, C] (or [T, C]) are log-probabilities; targets [N, S] or all sequences joined [sum]; lengths [N].
+    The mean divides each loss by its target's length.
+
+    >>> import fasttensor as torch
+    >>> lp = torch.zeros(2, 1, 2).log_softmax(2)
+    >>> torch.nn.functional.ctc_loss(lp, torch.tensor([[1]]), [2], [1], reduction="sum")
+    tensor(0.2877)
+    """
+    how = reduction_of("ctc_loss", reduction)
+    if not log_probs.dtype.name in ("float32", "float64"):
+        raise RuntimeError(f"ctc_loss(): log_probs must be float32 or float64, got {description(log_probs)}")
+    single = log_probs.ndim == 2
+    x = log_probs.unsqueeze(1) if single else log_probs
+    if x.ndim != 3:
+        raise RuntimeError(f"ctc_loss(): expected log_probs [T, N, C] or [T, C], got {description(log_probs)}")
+    lengths = [values.reshape(-1).tolist() if isinstance(values, Tensor) else list(values) for values in (input_lengths, target_lengths)]
+    for key, values in zip(("input_lengths", "target_lengths"), lengths):
+        if len(values) != x.size(1):
+            raise RuntimeError(f"ctc_loss(): {key} must be of size batch_size {x.size(1)}, got {len(values)}")
+    if not 0 <= blank < x.size(2):
+        raise RuntimeError(f"ctc_loss(): blank must be in label range, got {blank} for {x.size(2)} classes")
+    losses = apply(CtcLoss, x, targets, lengths[0], lengths[1], blank, bool(zero_infinity))
+    if how == "none":
+        return losses.reshape(()) if single else losses
+    if how == "sum":
+        return losses.sum()
+    from fasttensor.functional.creation import tensor
+    divisors = tensor([float(max(n, 1)) for n in lengths[1]], dtype=losses.dtype)
+    return (losses / divisors).mean()

@@ -1,0 +1,187 @@
+"""Losses that compare scores or distances with a margin, written over other functions."""
+from fasttensor._core.tensor import description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.reduce import Pick
+from fasttensor.functional.distance import pairwise_distance
+from fasttensor.functional.loss_arguments import reduced, reduction_of
+
+__all__ = ["hinge_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "cosine_embedding_loss"]
+METHODS = {}
+NN_FUNCTIONAL = ["hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
+                 "multilabel_soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss", "cosine_embedding_loss"]
+
+
+def positive(x):
+    """x above zero, else zero, with the gradient of clamp at the bound."""
+    return x.clamp(min=0)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """input where the target is 1, max(0, margin - input) where it is -1.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.25]), torch.tensor([-1.0]))
+    tensor(0.7500)
+    """
+    how = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
+    apart = positive(margin - input).masked_fill(target == 1, 0)
+    together = (input + target * 0).masked_fill(target == -1, 0)
+    return reduced(apart + together, how)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, -target (input1 - input2) + margin).
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(2.)
+    """
+    how = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
+    if input1.ndim != input2.ndim or input1.ndim != target.ndim:
+        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1:"
+                           f" {input1.shape}, input2: {input2.shape}, target: {target.shape}")
+    return reduced(positive(-target * (input1 - input2) + margin), how)
+
+
+def rows_and_targets(name, input, target):
+    ok = input.ndim == 1 and target.numel() == 1 and target.ndim <= 1 or input.ndim == 2 and tuple(target.shape) == (input.size(0),)
+    if not ok or input.size(-1) == 0:
+        raise RuntimeError(f"{name}(): expected input [N, C] with target [N], or [C] with one target; got {description(input)} and"
+                           f" {description(target)}")
+    return (input.unsqueeze(0) if input.ndim == 1 else input), target.reshape(-1)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Mean over classes i other than the target y of max(0, margin - x[y] + x[i])^p, weighed by weight[y].
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([0]))
+    tensor(0.7500)
+    """
+    how = reduction_of("multi_margin_loss", reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError(f"multi_margin_loss(): only p == 1 and p == 2 supported, got {p}")
+    x, y = rows_and_targets("multi_margin_loss", input, target)
+    classes = x.size(1)
+    if weight is not None and (weight.ndim != 1 or weight.size(0) != classes):
+        raise ValueError(f"multi_margin_loss(): weight must be one-dimensional with {classes} elements, got {description(weight)}")
+    check_classes("multi_margin_loss", y, 0, classes)
+    y = y.unsqueeze(1)
+    inside = positive(margin - apply(Pick, x, y, 1) + x)
+    if p == 2:
+        inside = inside * inside
+    if weight is not None:
+        inside = inside * apply(Pick, weight.unsqueeze(0).expand(x.size(0), classes), y, 1)
+    loss = inside.masked_fill(columns(x) == y, 0).sum(1) / classes
+    return reduced(loss if input.ndim > 1 else loss.reshape(target.shape), how)
+
+
+def columns(x):
+    from fasttensor.functional.creation import arange
+    return arange(x.size(-1))
+
+
+def check_classes(name, y, low, classes):
+    if y.numel() and (int(y.min()) < low or int(y.max()) >= classes):
+        raise RuntimeError(f"{name}(): target out of range: expected {low} <= target < {classes}, got values from {int(y.min())} to {int(y.max())}")
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """Sum over targets j and other classes i of max(0, 1 - (x[j] - x[i])) / C; a row's targets end at the first -1.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([[0, -1]]))
+    tensor(0.7500)
+    """
+    how = reduction_of("multilabel_margin_loss", reduction, size_average, reduce)
+    if input.ndim > 2 or input.shape != target.shape or input.ndim and input.size(-1) == 0:
+        raise RuntimeError(f"multilabel_margin_loss(): expected input and target of one shape [N, C] or [C], got {description(input)} and"
+                           f" {description(target)}")
+    x, t = (input.reshape(1, -1), target.reshape(1, -1)) if input.ndim < 2 else (input, target)
+    check_classes("multilabel_margin_loss", t, -1, x.size(1))
+    listed = (t >= 0).long().cumprod(1) == 1
+    t = t.clamp(min=0)
+    chosen = (t.unsqueeze(2) == columns(x)) & listed.unsqueeze(2)           # [N, list, C]
+    is_target = chosen.any(1)
+    pairs = positive(1 - (apply(Pick, x, t, 1).unsqueeze(2) - x.unsqueeze(1)))
+    pairs = pairs.masked_fill(is_target.unsqueeze(1), 0).masked_fill(~listed.unsqueeze(2), 0)
+    loss = pairs.sum(2).sum(1) / x.size(1)
+    return reduced(loss if input.ndim > 1 else loss.reshape(()), how)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Mean over classes of -(t log(sigmoid(x)) + (1 - t) log(sigmoid(-x))).
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
+    tensor(0.6931)
+    """
+    from fasttensor.autograd.generated_functions import FUNCTIONS
+    how = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    logsigmoid = FUNCTIONS["logsigmoid"]
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    loss = loss if weight is None else loss * weight
+    loss = loss.sum(-1) / input.size(-1)
+    return reduced(loss, how)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
+                        reduction="mean"):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of p-norm distances; `swap` takes the nearer negative.
+
+    >>> import fasttensor as torch
+    >>> a, b = torch.tensor([[0.0]]), torch.tensor([[2.0]])
+    >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=3.0)
+    tensor(1.0000)
+    """
+    how = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(f"triplet_margin_loss(): The anchor, positive, and negative tensors are expected to have the same number of"
+                           f" dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs")
+    if margin <= 0:
+        raise ValueError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
+    return triplet(anchor, positive, negative, margin, swap, how, lambda a, b: pairwise_distance(a, b, p, eps))
+
+
+def triplet(anchor, near, far, margin, swap, how, distance):
+    apart = distance(anchor, far)
+    if swap:
+        apart = apart.minimum(distance(near, far))
+    return reduced(positive(margin + distance(anchor, near) - apart), how)
+
+
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+    """triplet_margin_loss with a distance of the caller's.
+
+    >>> import fasttensor as torch
+    >>> a, b = torch.tensor([[0.0]]), torch.tensor([[2.0]])
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(a, a, b, margin=3.0)
+    tensor(1.0000)
+    """
+    how = reduction_of("triplet_margin_with_distance_loss", reduction)
+    if margin <= 0:
+        raise ValueError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(f"triplet_margin_with_distance_loss(): The anchor, positive, and negative tensors are expected to have the same"
+                           f" number of dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs")
+    return triplet(anchor, positive, negative, margin, swap, how, distance_function or pairwise_distance)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """1 - cos(input1, input2) where the target is 1, max(0, cos - margin) where it is -1.
+
+    >>> import fasttensor as torch
+    >>> x = torch.tensor([[1.0, 0.0]])
+    >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))
+    tensor(1.)
+    """
+    how = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
+    if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
+        raise RuntimeError(f"cosine_embedding_loss(): expected target [N] with inputs [N, D], or a 0-d target with [D]; got"
+                           f" {description(input1)}, {description(input2)} and {description(target)}")
+    d = target.ndim
+    # the small constant under each root is PyTorch's
+    small = 1e-12
+    cos = (input1 * input2).sum(d) / (((input1 * input1).sum(d) + small) * ((input2 * input2).sum(d) + small)).sqrt()
+    loss = (1 - cos).masked_fill(target != 1, 0) + positive(cos - margin).masked_fill(target != -1, 0)
+    return reduced(loss, how)

@@ -1,0 +1,72 @@
+"""Normalisations under the names and argument orders of the ``torch`` namespace."""
+from fasttensor.functional import norm as functions
+from fasttensor.functional.norm import group_norm, layer_norm, normalized
+from fasttensor.functional.reduction import var_mean
+
+__all__ = ["batch_norm", "instance_norm", "native_layer_norm", "native_batch_norm", "native_group_norm"]
+METHODS = {}
+
+
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
+    """``nn.functional.batch_norm`` with weight and bias before the running statistics.
+
+    >>> import fasttensor as torch
+    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 1e-5)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    return normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True):
+    """``nn.functional.instance_norm`` with weight and bias before the running statistics.
+
+    >>> import fasttensor as torch
+    >>> torch.instance_norm(torch.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 1e-5)
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    return functions.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """layer_norm with its statistics: (output, mean, 1 / standard deviation).
+
+    >>> import fasttensor as torch
+    >>> torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)[1]
+    tensor([2.])
+    """
+    y = layer_norm(input, normalized_shape, weight, bias, eps)
+    dims = list(range(input.ndim - len(normalized_shape), input.ndim))
+    var, mean = statistics(input, dims, True)
+    return y, mean, (var + eps).rsqrt()
+
+
+def statistics(x, dims, keepdim):
+    return var_mean(x, dim=dims, correction=0, keepdim=keepdim)
+
+
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """batch_norm with its statistics: (output, mean, 1 / standard deviation), the last two empty unless training.
+
+    >>> import fasttensor as torch
+    >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)[1]
+    tensor([2.])
+    """
+    y = normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if not training:
+        empty = input.detach().reshape(-1)[:0].clone()
+        return y, empty, empty.clone()
+    var, mean = statistics(input.detach(), [d for d in range(input.ndim) if d != 1], False)
+    return y, mean, (var + eps).rsqrt()
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """group_norm with its statistics: (output, mean, 1 / standard deviation) of [N, group].
+
+    >>> import fasttensor as torch
+    >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
+    tensor([[2.]])
+    """
+    y = group_norm(input, group, weight, bias, eps)
+    var, mean = statistics(input.reshape(N, group, -1), [2], False)
+    return y, mean, (var + eps).rsqrt()

@@ -1,0 +1,194 @@
+"""Normalisations: batch, layer, group, instance, RMS and local response norm, and normalize."""
+from fasttensor._core.tensor import description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules import norm as rules
+from fasttensor.functional.dims import deliver, tensor_argument
+
+__all__ = ["layer_norm", "group_norm", "rms_norm"]
+
+EPSILON = {6: 2.0 ** -10, 7: 2.0 ** -7, 8: 2.0 ** -23, 9: 2.0 ** -52}
+
+
+def check_channels(name, channels, **given):
+    for key, t in given.items():
+        if t is not None and (t.ndim != 1 or t.size(0) != channels):
+            raise RuntimeError(f"{name}(): {key} should contain {channels} elements, got {description(t)}")
+
+
+def require_real(name, x):
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"{name}(): not implemented for {description(x)}; a floating-point dtype is needed")
+
+
+def check_batch(input, training):
+    if training:
+        n = input.numel() // input.size(1) if input.size(1) else 0
+        if n == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+    """(input - mean) / sqrt(var + eps) weight + bias for each channel of [batch, channels, ...].
+
+    Training takes the statistics of this batch, and moves the running ones (unbiased variance) towards them
+    by `momentum`; else the running ones are used.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    tensor_argument("batch_norm", input)
+    check_batch(input, training) if input.ndim >= 2 else None
+    return normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def normalized(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    require_real("batch_norm", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"batch_norm(): expected [batch, channels, ...], got {description(input)}")
+    check_channels("batch_norm", input.size(1), running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
+    return apply(rules.BatchNorm, input, weight, bias, running_mean, running_var, training,
+                 0.0 if momentum is None else float(momentum), float(eps))
+
+
+def row_shape(name, input, shape, weight, bias):
+    shape = tuple(shape) if not hasattr(shape, "__index__") else (shape,)
+    if not shape:
+        raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element,"
+                           f" but got normalized_shape = {shape}")
+    for key, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != shape:
+            raise RuntimeError(f"{name}(): Expected {key} to be of same shape as normalized_shape, but got {key} of shape"
+                               f" {tuple(t.shape)} and normalized_shape = {shape}")
+    if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape):]) != shape:
+        raise RuntimeError(f"{name}(): Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}],"
+                           f" but got input of size{list(input.shape)}")
+    n = 1
+    for size in shape:
+        n *= size
+    return len(shape), n
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+    """(input - mean) / sqrt(var + eps) weight + bias over the last dimensions, which have `normalized_shape`.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
+    tensor_argument("layer_norm", input)
+    require_real("layer_norm", input)
+    dims, n = row_shape("layer_norm", input, normalized_shape, weight, bias)
+    return apply(rules.LayerNorm, input, weight, bias, dims, n, float(eps))
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """input / sqrt(mean(input^2) + eps) weight over the last dimensions; eps defaults to the dtype's epsilon.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
+    tensor([1.0000, 1.0000])
+    """
+    tensor_argument("rms_norm", input)
+    dims, n = row_shape("rms_norm", input, normalized_shape, weight, None)
+    if input.dtype.is_complex:
+        eps = EPSILON[input.dtype.code - 2] if eps is None else eps
+        last = list(range(input.ndim - dims, input.ndim))
+        y = input * ((input * input).mean(last, True) + eps).rsqrt()
+        return y if weight is None else y * weight
+    require_real("rms_norm", input)
+    # half types are computed in float, whose epsilon counts
+    eps = EPSILON[max(input.dtype.code, 8)] if eps is None else eps
+    return apply(rules.RmsNorm, input, weight, dims, n, float(eps))
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    """Normalises each sample's channels in `num_groups` groups: [batch, channels, ...].
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
+    tensor([[-1.0000,  1.0000]])
+    """
+    tensor_argument("group_norm", input)
+    require_real("group_norm", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"group_norm(): Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    channels = input.size(1)
+    if num_groups <= 0 or channels % num_groups:
+        raise RuntimeError(f"group_norm(): Expected number of channels in input to be divisible by num_groups, but got input of shape"
+                           f" {list(input.shape)} and num_groups={num_groups}")
+    check_channels("group_norm", channels, weight=weight, bias=bias)
+    return apply(rules.GroupNorm, input, weight, bias, int(num_groups), float(eps))
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
+                  eps=1e-05, cudnn_enabled=True):
+    """Normalises every channel of every sample by itself: [batch, channels, ...].
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    tensor_argument("instance_norm", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"instance_norm(): expected [batch, channels, ...], got {description(input)}")
+    batch, channels = input.shape[:2]
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("instance_norm(): Expected running_mean and running_var to be defined when use_input_stats is false")
+    if use_input_stats:
+        spatial = input.numel() // (batch * channels) if batch * channels else 0
+        if spatial == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    check_channels("instance_norm", channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+
+    def repeated(t):
+        return None if t is None else t.unsqueeze(0).expand(batch, channels).reshape(-1)
+    mean, var = (None if t is None else repeated(t.detach()).clone() for t in (running_mean, running_var))
+    y = normalized(input.reshape([1, batch * channels, *input.shape[2:]]), repeated(weight), repeated(bias), mean, var,
+                   use_input_stats, momentum, eps)
+    if use_input_stats:
+        for running, now in ((running_mean, mean), (running_var, var)):
+            if running is not None:
+                running.detach().copy_(now.reshape(batch, channels).mean(0))
+    return y.reshape(input.shape)
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """input / (k + alpha mean of squares over `size` neighbouring channels)^beta.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.local_response_norm(torch.zeros(1, 2, 3), 2).shape
+    torch.Size([1, 2, 3])
+    """
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if input.numel() == 0:
+        return input
+    from fasttensor.functional.joining import cat
+    squares = input * input
+    empty = (squares.narrow(1, 0, 1) * 0).detach()
+    channels, before = input.size(1), size // 2
+    padded = cat([empty] * before + [squares] + [empty] * ((size - 1) // 2), 1)
+    total = padded.narrow(1, 0, channels)
+    for i in range(1, size):
+        total = total + padded.narrow(1, i, channels)
+    return input / (total * (alpha / size) + k).pow(beta)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """input / max(p-norm, eps) along `dim`.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.normalize(torch.tensor([3.0, 4.0]), dim=0)
+    tensor([0.6000, 0.8000])
+    """
+    from fasttensor.functional.distance import norm
+    size = norm(input, p, dim, keepdim=True).clamp(min=eps)
+    return deliver("normalize", out, input / size)
+
+
+METHODS = {}
+NN_FUNCTIONAL = ["batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm", "local_response_norm", "normalize"]

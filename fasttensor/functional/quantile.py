@@ -1,0 +1,120 @@
+"""Order statistics: quantiles and the most frequent value."""
+from collections import namedtuple
+from math import ceil, floor
+
+from fasttensor._core.dispatch import backend
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.reduce import Pick, Select
+from fasttensor.functional.dims import deliver, require_size, tensor_argument, wrap
+
+__all__ = ["quantile", "nanquantile", "mode"]
+
+ModeResult = namedtuple("mode", ["values", "indices"])
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def checked(name, input, q, interpolation, out):
+    tensor_argument(name, input)
+    if input.numel() == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty, got {description(input)}")
+    if input.dtype.name not in ("float32", "float64"):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype, got {description(input)}")
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    if out is not None and out.dtype != input.dtype:
+        raise RuntimeError(f"{name}() out tensor must be same dtype as the input tensor, got {description(out)}")
+    if isinstance(q, Tensor):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {description(q)}")
+        if q.dtype != input.dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, got {description(q)} for {description(input)}")
+        values, several = (q.tolist() if q.ndim else [q.item()]), bool(q.ndim)
+    else:
+        values, several = [float(q)], False
+    for v in values:
+        if not 0 <= v <= 1:
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1], got {v}")
+    return values, several
+
+
+def compute(name, input, q, dim, keepdim, interpolation, out, skip_nan):
+    values, several = checked(name, input, q, interpolation, out)
+    d = 0 if dim is None else wrap(input, dim, name)
+    x = input.reshape(-1) if dim is None or input.ndim == 0 else input
+    n = x.size(d)
+    ordered = x.sort(d)[0]                          # NaN comes last
+    numbers = (x == x).sum(d, True)
+    if skip_nan:
+        ranks = [((numbers - 1).to(x.dtype) * v).clamp(min=0) for v in values]
+    else:
+        # a NaN anywhere takes every quantile
+        ranks = [((n - 1) * v + numbers.to(x.dtype) * 0).masked_fill(numbers < n, n - 1) for v in values]
+    parts = [between(ordered, r, d, interpolation) for r in ranks]
+    if dim is None and keepdim:
+        parts = [p.reshape([1] * input.ndim) for p in parts]
+    elif not keepdim:
+        parts = [p.squeeze(d) for p in parts]
+    elif input.ndim == 0:
+        parts = [p.reshape(()) for p in parts]
+    if several:
+        from fasttensor.functional.joining import cat
+        y = cat([p.unsqueeze(0) for p in parts], 0) if parts else x.new_empty([0, *x.shape])
+    else:
+        y = parts[0]
+    return deliver(name, out, y)
+
+
+def between(ordered, rank, d, how):
+    """The element of fractional rank."""
+    if how == "lower":
+        return apply(Pick, ordered, rank.floor().long(), d)
+    if how == "higher":
+        return apply(Pick, ordered, rank.ceil().long(), d)
+    if how == "nearest":
+        return apply(Pick, ordered, rank.round().long(), d)
+    below = rank.floor()
+    weight = rank - below if how == "linear" else (rank != below).to(rank.dtype) * 0.5
+    low, high = apply(Pick, ordered, below.long(), d), apply(Pick, ordered, rank.ceil().long(), d)
+    return low.lerp(high, weight)
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-th quantiles of input, flattened or along `dim`; several q add a leading dimension. NaN spreads.
+
+    >>> import fasttensor as torch
+    >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.25)
+    tensor(1.5000)
+    """
+    return compute("quantile", input, q, dim, keepdim, interpolation, out, False)
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """``quantile`` of what is not NaN.
+
+    >>> import fasttensor as torch
+    >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
+    tensor(2.)
+    """
+    return compute("nanquantile", input, q, dim, keepdim, interpolation, out, True)
+
+
+def mode(input, dim=-1, keepdim=False, *, out=None):
+    """(values, indices) of the most frequent value along `dim`, the smallest of equally frequent ones.
+
+    >>> import fasttensor as torch
+    >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
+    tensor(3)
+    """
+    tensor_argument("mode", input)
+    if input.dtype.is_complex:
+        raise RuntimeError(f"mode(): not implemented for complex dtypes, got {description(input)}")
+    d = wrap(input, dim, "mode")
+    require_size(input, (d,) if input.ndim else None, "mode")
+    values, indices = backend(input).mode(input, d, keepdim)
+    if input.requires_grad:
+        values = apply(Select, input, indices, d, keepdim)
+    return deliver("mode", out, ModeResult(values, indices))
+
+
+METHODS = {"quantile": quantile, "nanquantile": nanquantile, "mode": mode}

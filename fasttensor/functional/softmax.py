@@ -1,0 +1,86 @@
+"""softmax and its relatives."""
+import warnings
+
+from fasttensor._core.tensor import description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.softmax import LogSoftmax, Softmax
+from fasttensor.functional.dims import deliver, tensor_argument, wrap
+
+__all__ = ["softmax", "log_softmax"]
+
+
+def implicit_dim(name, ndim):
+    """The dimension that old programs meant by leaving it out."""
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+                  stacklevel=3)
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def prepare(name, input, dim, stacklevel, dtype):
+    tensor_argument(name, input)
+    if not isinstance(stacklevel, int):        # torch.softmax takes the dtype as its third argument
+        dtype = stacklevel
+    if dim is None:
+        dim = implicit_dim(name, input.ndim)
+    x = input if dtype is None else input.to(dtype)
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"{name}(): not implemented for {description(x)}; give a floating-point dtype=")
+    return x, wrap(x, dim, name)
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
+    """exp(x) / sum(exp(x)) along `dim`, in one pass over each row. Floating-point dtypes, or any with `dtype`.
+
+    >>> import fasttensor as torch
+    >>> torch.softmax(torch.zeros(4), 0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+    x, d = prepare("softmax", input, dim, _stacklevel, dtype)
+    return deliver("softmax", out, apply(Softmax, x, d))
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
+    """x - log(sum(exp(x))) along `dim`.
+
+    >>> import fasttensor as torch
+    >>> torch.log_softmax(torch.zeros(2), 0)
+    tensor([-0.6931, -0.6931])
+    """
+    x, d = prepare("log_softmax", input, dim, _stacklevel, dtype)
+    return deliver("log_softmax", out, apply(LogSoftmax, x, d))
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax of -input.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.softmin(torch.zeros(2), 0)
+    tensor([0.5000, 0.5000])
+    """
+    x, d = prepare("softmin", input, dim, _stacklevel, dtype)
+    return apply(Softmax, -x, d)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A sample of the Gumbel-softmax distribution along `dim` (Jang et al. 2017); with `hard` a one-hot
+    vector whose gradient is that of the soft sample.
+
+    >>> import fasttensor as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum()
+    tensor(1.)
+    """
+    noise = -(logits.detach() * 0 + 1).exponential_().log()
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    best = soft.max(dim, keepdim=True)[1]
+    shape = [1] * soft.ndim
+    shape[dim] = -1
+    from fasttensor.functional.creation import arange
+    one_hot = (arange(soft.size(dim)).reshape(shape) == best).to(soft.dtype)
+    return one_hot - soft.detach() + soft
+
+
+METHODS = {"softmax": softmax, "log_softmax": log_softmax}
+NN_FUNCTIONAL = ["softmax", "log_softmax", "softmin", "gumbel_softmax"]
+SPECIAL = ["softmax", "log_softmax"]
