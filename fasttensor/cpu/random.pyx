@@ -345,7 +345,7 @@ def normal_(Tensor out, double mean, double std, generator=None):
     cdef range_fn body
     cdef int words
     cdef Py_ssize_t size
-    cdef Tensor flat
+    cdef uint32_t spare[32]
     if is_complex_code(out.code):
         out = real_view(out)
         std /= sqrt(2.0)        # the variance is shared by the two parts
@@ -358,7 +358,10 @@ def normal_(Tensor out, double mean, double std, generator=None):
     size = ITEMSIZE[out.code]
     fill(g, &f, body, out.count // 16, 16 * words, 16 * size, 0, 16, 64 if words == 2 else 512)
     if out.count % 16:
-        # the last 16 are drawn again, over the end of the last block
+        # PyTorch draws uniforms for every element, then 16 more that replace the last 16; half
+        # types go block by block
+        if size >= 4:
+            ft_mt_fill(&g.engine, spare, out.count % 16 * words)
         f.out = out.ptr + (out.count - 16) * size
         fill(g, &f, body, 1, 16 * words, 16 * size, 0, 16, 1)
     wrote(out)
@@ -375,7 +378,9 @@ cdef bint serial_normal(Tensor out, double mean, double std, Generator g, bint l
         if log:
             p[i] = exp(p[i])
     if wide is not flat:
-        copy_into(flat, from_storage(wide.store, FLOAT64, flat.rank, flat.sizes, flat.steps, 0))
+        # a half type is reached through float, as in PyTorch
+        wide = cast(wide, FLOAT32)
+        copy_into(flat, from_storage(wide.store, wide.code, flat.rank, flat.sizes, flat.steps, 0))
     return store_order(out, flat)
 
 

@@ -70,11 +70,11 @@ FT_CONVERT(f64, double, (double)v)
 #define FT_EACH_NUMBER(X) X(u8, uint8_t) X(i8, int8_t) X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) FT_EACH_FLOAT(X)
 #define FT_EACH_REAL(X) X(b8, uint8_t) FT_EACH_NUMBER(X)
 #define FT_FLOAT_TABLE(N) \
-    static const ft_body N[12] = {0, 0, 0, 0, 0, 0, N##_f16, N##_bf16, N##_f32, N##_f64, 0, 0};
+    static ft_body N[12] = {0, 0, 0, 0, 0, 0, N##_f16, N##_bf16, N##_f32, N##_f64, 0, 0};
 #define FT_NUMBER_TABLE(N) \
-    static const ft_body N[12] = {0, N##_u8, N##_i8, N##_i16, N##_i32, N##_i64, N##_f16, N##_bf16, N##_f32, N##_f64, 0, 0};
+    static ft_body N[12] = {0, N##_u8, N##_i8, N##_i16, N##_i32, N##_i64, N##_f16, N##_bf16, N##_f32, N##_f64, 0, 0};
 #define FT_REAL_TABLE(N) \
-    static const ft_body N[12] = {N##_b8, N##_u8, N##_i8, N##_i16, N##_i32, N##_i64, N##_f16, N##_bf16, N##_f32, N##_f64, 0, 0};
+    static ft_body N[12] = {N##_b8, N##_u8, N##_i8, N##_i16, N##_i32, N##_i64, N##_f16, N##_bf16, N##_f32, N##_f64, 0, 0};
 /* restrict does not hold: words may lie in the output's own memory, element for element */
 #define FT_BODY(NAME, T) \
     static void NAME(void *context, Py_ssize_t begin, Py_ssize_t end) { \

@@ -1,0 +1,104 @@
+"""Making tensors from sizes: the parsing of size arguments, and memory without values."""
+from fasttensor._core.dtype cimport *
+from fasttensor._core.tensor cimport *
+from fasttensor._core.device cimport device_code
+
+cdef extern from "Python.h":
+    bint PyLong_CheckExact(object o)
+    object PyNumber_Index(object o)
+
+
+cdef int parse_sizes(str op, object args, Py_ssize_t *sizes) except -1:
+    cdef int rank = 0
+    cdef object first, item
+    if len(args) == 1:
+        first = args[0]
+        if isinstance(first, (tuple, list)):
+            args = first
+        elif not PyLong_CheckExact(first) and not isinstance(first, int) and not hasattr(type(first), "__index__"):
+            if isinstance(first, range):
+                args = tuple(first)
+            else:
+                raise TypeError(f"{op}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
+    elif len(args) and isinstance(args[0], (tuple, list)):
+        raise TypeError(f"{op}() takes 1 positional argument but {len(args)} were given")
+    if len(args) > MAX_DIMS:
+        raise RuntimeError(f"{op}(): a tensor can have at most {MAX_DIMS} dimensions, got {len(args)}")
+    for item in args:
+        if PyLong_CheckExact(item):
+            sizes[rank] = item
+        elif isinstance(item, bool) or not hasattr(type(item), "__index__"):
+            raise TypeError(f"{op}(): argument 'size' must be tuple of ints, but found element of type {type(item).__name__} at pos {rank}")
+        else:
+            sizes[rank] = PyNumber_Index(item)
+        if sizes[rank] < 0:
+            raise RuntimeError(f"{op}: Trying to create tensor with negative dimension {sizes[rank]}: {list(args)}")
+        rank += 1
+    return rank
+
+
+cdef int code_or_default(object dtype) except -1:
+    return default_float() if dtype is None else code_of(dtype)
+
+
+def empty(str op, args, dtype=None, device=None):
+    """Uninitialised and contiguous; `args` holds the sizes, or one sequence of them."""
+    cdef Py_ssize_t sizes[64]
+    cdef int rank = parse_sizes(op, args, sizes)
+    return new_tensor(rank, sizes, code_or_default(dtype), device_code(device))
+
+
+def empty_strided(size, stride, dtype=None, device=None):
+    """Uninitialised memory under the given sizes and strides."""
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t room = 1
+    cdef int d, rank = parse_sizes("empty_strided", (tuple(size),), sizes), code = code_or_default(dtype)
+    if len(stride) != rank:
+        raise RuntimeError(f"dimensionality of sizes ({rank}) must match dimensionality of strides ({len(stride)})")
+    for d in range(rank):
+        steps[d] = stride[d]
+        if steps[d] < 0:
+            raise RuntimeError(f"empty_strided: strides must not be negative, got {tuple(stride)}")
+        room += (sizes[d] - 1) * steps[d]
+    for d in range(rank):
+        if sizes[d] == 0:
+            room = 0
+    cdef int dev = device_code(device)
+    cdef Tensor flat = new_tensor(1, &room, code, dev)
+    return new_view(flat, rank, sizes, steps, 0)
+
+
+cdef Tensor like_layout(Tensor x, int code):
+    cdef Tensor flat
+    cdef Py_ssize_t steps[64]
+    cdef int order[64]
+    cdef int d, e
+    cdef Py_ssize_t run = 1
+    if x.contig:
+        return new_tensor(x.rank, x.sizes, code, x.dev)
+    flat = new_tensor(1, &x.count, code, x.dev)
+    if is_dense(x):
+        return new_view(flat, x.rank, x.sizes, x.steps, 0)
+    for d in range(x.rank):
+        e = d
+        while e > 0 and x.steps[order[e - 1]] < x.steps[d]:
+            order[e] = order[e - 1]
+            e -= 1
+        order[e] = d
+    for d in range(x.rank - 1, -1, -1):
+        steps[order[d]] = run
+        run *= x.sizes[order[d]]
+    return new_view(flat, x.rank, x.sizes, steps, 0)
+
+
+def empty_like(Tensor x not None, dtype=None, device=None, bint contiguous=False):
+    """Uninitialised, of x's shape; x's order in memory unless `contiguous`."""
+    cdef int code = x.code if dtype is None else code_of(dtype)
+    cdef int dev = x.dev if device is None else device_code(device)
+    if contiguous or x.contig:
+        return new_tensor(x.rank, x.sizes, code, dev)
+    cdef Tensor made = like_layout(x, code)
+    if dev == x.dev:
+        return made
+    return new_view(new_tensor(1, &x.count, code, dev), x.rank, x.sizes, made.steps, 0)

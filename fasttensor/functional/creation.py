@@ -1,0 +1,341 @@
+"""Functions that make tensors: from sizes, from formulas, from Python's and others' data."""
+from fasttensor._core import construct
+from fasttensor._core.device import device as Device, get_default_device
+from fasttensor._core.dispatch import backend
+from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.tensor import Tensor, description
+
+_int64, _bool = DTYPES["int64"], DTYPES["bool"]
+COMPLEX_OF = {"float32": DTYPES["complex64"], "float64": DTYPES["complex128"]}
+
+
+# --- shared by all factories ---
+
+def dtype_code(dtype):
+    """The dtype's number in the kernels."""
+    return _CODES[dtype.name]
+
+
+_CODES = {name: code for code, name in enumerate(("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+                                                   "float32", "float64", "complex64", "complex128"))}
+
+
+def as_dtype(dtype):
+    """A dtype from a dtype, one of Python's number types, or None."""
+    if dtype in (float, int, bool, complex):
+        return get_default_dtype() if dtype is float else _int64 if dtype is int else _bool if dtype is bool else COMPLEX_OF.get(get_default_dtype().name)
+    return dtype
+
+
+def finish(made, out=None, requires_grad=False, device=None):
+    """Place a new CPU tensor: on `device`, into `out`, as a leaf that requires gradients."""
+    if out is not None:
+        if tuple(out.shape) != tuple(made.shape):
+            out.resize_(tuple(made.shape))
+        return out.copy_(made)
+    if device is not None or get_default_device().type != "cpu":
+        made = place(made, device)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def place(made, device):
+    """A CPU tensor's values on the device that an argument names; a meta tensor has none."""
+    where = get_default_device() if device is None else Device(device)
+    if where.type == "cpu":
+        return made
+    if where.type == "meta":
+        return construct.empty("empty", tuple(made.shape), made.dtype, where)
+    return made.to(where)
+
+
+def only_strided(op, layout):
+    """Raise for a layout other than torch.strided."""
+    if layout is not None and "strided" not in str(layout):
+        raise RuntimeError(f"{op}(): only the strided layout is supported, got layout={layout}")
+
+
+def sizes_of(op, size, named):
+    """The positional sizes, or the ones given as size=."""
+    if named is not None:
+        if size:
+            raise TypeError(f"{op}() got multiple values for argument 'size'")
+        return (named,) if isinstance(named, (tuple, list)) else ((named,),)
+    if not size:
+        raise TypeError(f'{op}() missing 1 required positional arguments: "size"')
+    return size
+
+
+def number(op, name, value):
+    """A Python number from a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        if value.numel() != 1 or value.ndim:
+            raise RuntimeError(f"{op}: argument '{name}' must be a number or a 0-dimensional tensor, got {description(value)}")
+        return value.item()
+    if isinstance(value, (int, float, complex)):
+        return value
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{op}(): argument '{name}' must be Number, not {type(value).__name__}")
+
+
+def must_be_tensor(op, x, name="input"):
+    """Raise PyTorch's TypeError unless x is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{op}(): argument '{name}' (position 1) must be Tensor, not {type(x).__name__}")
+
+
+# --- from sizes ---
+
+def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None, names=None, **named):
+    """A tensor of the given sizes with whatever values its memory holds.
+
+    Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
+    Raises RuntimeError for a negative size, TypeError for one that is no int.
+
+    >>> import fasttensor
+    >>> fasttensor.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    if not size or named:
+        size = sizes_of("empty", size, named.pop("size", None))
+        no_more("empty", named)
+    if layout is not None:
+        only_strided("empty", layout)
+    if out is not None:
+        made = construct.empty("empty", size, out.dtype, "meta")
+        return out.resize_(tuple(made.shape))
+    made = construct.empty("empty", size, dtype, device)
+    if memory_format is not None and "channels_last" in str(memory_format):
+        made = made.contiguous(memory_format=memory_format)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def no_more(op, named):
+    """Raise TypeError for keyword arguments that nothing took."""
+    for name in named:
+        raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
+
+
+def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None, **named):
+    """A tensor of zeros.
+
+    Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
+
+    >>> import fasttensor
+    >>> fasttensor.zeros(2)
+    tensor([0., 0.])
+    """
+    if out is not None or not size or named:
+        size = sizes_of("zeros", size, named.pop("size", None))
+        no_more("zeros", named)
+        if out is not None:
+            return _fill_out("zeros", size, out, 0)
+    if layout is not None:
+        only_strided("zeros", layout)
+    made = construct.empty("zeros", size, dtype, device)
+    backend(made).zero_(made)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _fill_out(op, size, out, value):
+    shape = tuple(construct.empty(op, size, out.dtype, "meta").shape)
+    if tuple(out.shape) != shape:
+        out.resize_(shape)
+    backend(out).fill_(out, value)
+    return out
+
+
+def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None, **named):
+    """A tensor of ones.
+
+    Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
+
+    >>> import fasttensor
+    >>> fasttensor.ones(2, dtype=fasttensor.int64)
+    tensor([1, 1])
+    """
+    if out is not None or not size or named:
+        size = sizes_of("ones", size, named.pop("size", None))
+        no_more("ones", named)
+        if out is not None:
+            return _fill_out("ones", size, out, 1)
+    if layout is not None:
+        only_strided("ones", layout)
+    made = construct.empty("ones", size, dtype, device)
+    backend(made).fill_(made, 1)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _dtype_of_number(value):
+    if isinstance(value, bool):
+        return _bool
+    if isinstance(value, int):
+        return _int64
+    return COMPLEX_OF.get(get_default_dtype().name, DTYPES["complex64"]) if isinstance(value, complex) else get_default_dtype()
+
+
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None):
+    """A tensor of one value; its dtype follows the value unless given.
+
+    >>> import fasttensor
+    >>> fasttensor.full((2,), 3)
+    tensor([3, 3])
+    """
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    if isinstance(fill_value, Tensor) and dtype is None:
+        dtype = fill_value.dtype
+    value = number("full", "fill_value", fill_value)
+    if out is not None:
+        return _fill_out("full", (size,), out, value)
+    only_strided("full", layout)
+    made = construct.empty("full", (size,), _dtype_of_number(value) if dtype is None else dtype, device)
+    fill_checked(made, value)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+_LIMITS = {"uint8": (-255, 255), "int8": (-128, 127), "int16": (-2**15, 2**15 - 1), "int32": (-2**31, 2**31 - 1), "int64": (-2**63, 2**63 - 1)}
+
+
+def fill_checked(made, value):
+    """Fill a new tensor; RuntimeError where an integer type cannot hold the value."""
+    limits = _LIMITS.get(made.dtype.name)
+    if limits and not isinstance(value, complex) and not limits[0] <= value <= limits[1]:
+        raise RuntimeError(f"value cannot be converted to type {made.dtype.name} without overflow: {value}")
+    backend(made).fill_(made, value)
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A 0-dimensional tensor of the default floating-point type, or of ``dtype``."""
+    made = construct.empty("scalar_tensor", ((),), dtype, device)
+    value = number("scalar_tensor", "s", s)
+    if dtype is None and isinstance(value, complex):
+        made = construct.empty("scalar_tensor", ((),), _dtype_of_number(value), device)
+    fill_checked(made, value)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """Uninitialised memory under given sizes and strides.
+
+    Raises RuntimeError where the two differ in length or a stride is negative.
+    """
+    made = construct.empty_strided(size, stride, dtype, device)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """Uninitialised memory whose dimensions lie in the order ``physical_layout``, outermost first."""
+    size = tuple(size)
+    if sorted(physical_layout) != list(range(len(size))):
+        raise RuntimeError(f"empty_permuted: physical_layout must be a permutation of the dimensions of {size}, got {tuple(physical_layout)}")
+    strides, run = [0] * len(size), 1
+    for dim in reversed(tuple(physical_layout)):
+        strides[dim] = run
+        run *= max(size[dim], 1)
+    return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+# --- like another tensor ---
+
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Uninitialised, with the shape, dtype, device and order in memory of ``input``."""
+    must_be_tensor("empty_like", input)
+    name = "" if memory_format is None else str(memory_format)
+    made = construct.empty_like(input, dtype, device, bool(name) and "preserve" not in name)
+    if "channels_last" in name:
+        made = made.contiguous(memory_format=memory_format)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Zeros with the shape, dtype and device of ``input``.
+
+    >>> import fasttensor
+    >>> fasttensor.zeros_like(fasttensor.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    must_be_tensor("zeros_like", input)
+    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    backend(made).zero_(made)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Ones with the shape, dtype and device of ``input``."""
+    must_be_tensor("ones_like", input)
+    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    backend(made).fill_(made, 1)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """One value everywhere, with the shape, dtype and device of ``input``."""
+    must_be_tensor("full_like", input)
+    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    fill_checked(made, number("full_like", "fill_value", fill_value))
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _new(self, size, dtype, device, requires_grad, op, value=None, **named):
+    size = sizes_of(op, size, named.pop("size", None))
+    made = construct.empty(op, size, self.dtype if dtype is None else dtype, self.device if device is None else device)
+    if value is not None:
+        fill_checked(made, value)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
+    """Uninitialised, of the given sizes and this tensor's dtype and device."""
+    return _new(self, size, dtype, device, requires_grad, "new_empty", **named)
+
+
+def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
+    """Zeros of the given sizes and this tensor's dtype and device."""
+    return _new(self, size, dtype, device, requires_grad, "new_zeros", 0, **named)
+
+
+def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
+    """Ones of the given sizes and this tensor's dtype and device."""
+    return _new(self, size, dtype, device, requires_grad, "new_ones", 1, **named)
+
+
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """One value everywhere, of the given sizes and this tensor's dtype and device."""
+    return _new(self, (tuple(size),), dtype, device, requires_grad, "new_full", number("new_full", "fill_value", fill_value))
+
+
+def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Uninitialised, of the given sizes and strides and this tensor's dtype and device."""
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype,
+                         device=self.device if device is None else device, requires_grad=requires_grad)
+
+
+__all__ = ["empty", "zeros", "ones", "full", "scalar_tensor", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like",
+           "full_like"]
+METHODS = {"new_empty": new_empty, "new_zeros": new_zeros, "new_ones": new_ones, "new_full": new_full,
+           "new_empty_strided": new_empty_strided}

@@ -1,0 +1,179 @@
+"""Functions that make tensors from numbers, sequences, arrays and buffers, and complex tensors from their parts."""
+import warnings
+
+from fasttensor._core import construct, foreign, nested
+from fasttensor._core.device import device as Device
+from fasttensor._core.dispatch import backend
+from fasttensor._core.dtype import get_default_dtype
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.creation import Complex
+from fasttensor.functional.creation import COMPLEX_OF, as_dtype, finish, must_be_tensor
+
+
+def _is_array(data):
+    return hasattr(data, "__array_interface__") and hasattr(data, "shape")
+
+
+def _values(data, dtype):
+    """New CPU memory with the data's values."""
+    if _is_array(data) and len(data.shape):
+        if any(step < 0 for step in data.strides):
+            data = data.copy()
+        shared = foreign.from_array(data, False)
+        made = construct.empty("tensor", (tuple(shared.shape),), shared.dtype if dtype is None else dtype, "cpu")
+        return made.copy_(shared)
+    return nested.from_nested(data, dtype)
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor with the values of numbers, nested sequences, numpy arrays or another tensor.
+
+    The dtype follows the data: bool, int64, the default floating-point type or its complex partner;
+    arrays keep theirs. Raises ValueError for sequences of uneven lengths, TypeError or RuntimeError
+    for elements that are no numbers.
+
+    >>> import fasttensor
+    >>> fasttensor.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    dtype = as_dtype(dtype)
+    if isinstance(data, Tensor):
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+        made = data.detach().clone()
+        if dtype is not None or device is not None:
+            made = made.to(dtype=dtype or made.dtype, device=device or made.device)
+        if requires_grad:
+            made.requires_grad = True
+        return made
+    if hasattr(data, "__cuda_array_interface__") and not isinstance(data, (list, tuple)):
+        made = _foreign_cuda(data)
+        made = made.to(dtype=dtype or made.dtype, device=device or made.device).clone()
+        made.requires_grad = requires_grad
+        return made
+    return finish(_values(data, dtype), None, requires_grad, device)
+
+
+def _foreign_cuda(data):
+    from fasttensor.functional.convert import from_dlpack
+    return from_dlpack(data)
+
+
+def from_numpy(ndarray):
+    """A tensor that shares the memory of a numpy array: writes to one are seen by the other.
+
+    Raises TypeError for anything but an array of a supported type, ValueError for negative strides.
+    """
+    if not _is_array(ndarray) or not foreign.has_buffer(ndarray) or type(ndarray).__module__.split(".")[0] != "numpy" and not hasattr(ndarray, "__array_finalize__"):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    return foreign.from_array(ndarray)
+
+
+def as_tensor(data, dtype=None, device=None):
+    """``data`` as a tensor, sharing memory and history where no conversion is needed.
+
+    >>> import fasttensor
+    >>> fasttensor.as_tensor([1, 2])
+    tensor([1, 2])
+    """
+    dtype = as_dtype(dtype)
+    if isinstance(data, Tensor):
+        if (dtype is None or data.dtype is dtype) and (device is None or data.device == Device(device)):
+            return data
+        return data.to(dtype=dtype or data.dtype, device=device or data.device)
+    if _is_array(data) and len(data.shape):
+        made = foreign.from_array(data)
+        if dtype is not None and made.dtype is not dtype:
+            made = made.to(dtype)
+        return finish(made, None, False, device)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """``obj`` - tensor, array, DLPack capsule, buffer, number or sequence - as a tensor.
+
+    ``copy=True`` always copies, ``copy=False`` raises ValueError where sharing is impossible,
+    None shares where it can.
+    """
+    dtype = as_dtype(dtype)
+    if isinstance(obj, Tensor):
+        made = obj
+    elif _is_array(obj) and len(obj.shape):
+        made = foreign.from_array(obj, copy is not True)
+    elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
+        from fasttensor.functional.convert import from_dlpack
+        made = from_dlpack(obj)
+    elif foreign.has_buffer(obj) and not _is_array(obj):
+        made = foreign.from_flat_buffer(obj, get_default_dtype() if dtype is None else dtype)
+    else:
+        if copy is False:
+            raise ValueError(f"can't alias arbitrary sequence into a tensor: asarray() of {type(obj).__name__} needs copy=None or True")
+        made = finish(_values(obj, dtype), None, False, device)
+        copy = None
+    shared = made
+    if dtype is not None and made.dtype is not dtype or device is not None and made.device.type != Device(device).type:
+        if copy is False:
+            raise ValueError(f"can't alias tensor with dtype '{made.dtype}' into dtype '{dtype or made.dtype}' on device '{device or made.device}'")
+        made = made.to(dtype=dtype or made.dtype, device=device or made.device)
+    if copy and made is shared:
+        made = made.clone()
+    if requires_grad:
+        made = made.detach() if made.grad_fn is not None else made
+        made.requires_grad = True
+    elif made.requires_grad:
+        made = made.detach()
+    return made
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-d tensor over the memory of a buffer, from ``offset`` bytes on.
+
+    >>> import fasttensor
+    >>> fasttensor.frombuffer(bytearray(b"ab"), dtype=fasttensor.uint8)
+    tensor([97, 98], dtype=torch.uint8)
+    """
+    made = foreign.from_flat_buffer(buffer, dtype, count, offset)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """The values of ``data`` in this tensor's dtype and device."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device, requires_grad=requires_grad)
+
+
+# --- complex numbers ---
+
+def _check_parts(op, first, second):
+    for x in (first, second):
+        must_be_tensor(op, x, "real" if op == "complex" else "abs")
+        if x.dtype.name not in COMPLEX_OF:
+            raise RuntimeError(f"Expected both inputs to be Float or Double tensors but got {description(first)} and {description(second)}")
+    if first.dtype is not second.dtype:
+        raise RuntimeError(f"Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument of {op}")
+
+
+def complex(real, imag, *, out=None):
+    """Complex numbers of the given real and imaginary parts (float32 or float64, broadcast).
+
+    >>> import fasttensor
+    >>> fasttensor.complex(fasttensor.tensor([1.0]), fasttensor.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    _check_parts("complex", real, imag)
+    made = apply(Complex, real, imag)
+    return made if out is None else finish(made, out)
+
+
+def polar(abs, angle, *, out=None):
+    """Complex numbers of the given absolute values and angles: abs * (cos(angle) + sin(angle) * j)."""
+    _check_parts("polar", abs, angle)
+    made = apply(Complex, abs * angle.cos(), abs * angle.sin())
+    return made if out is None else finish(made, out)
+
+
+__all__ = ["tensor", "from_numpy", "as_tensor", "asarray", "frombuffer", "complex", "polar"]
+METHODS = {"new_tensor": new_tensor}

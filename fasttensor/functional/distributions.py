@@ -1,0 +1,136 @@
+"""Functions that draw from distributions with tensors as parameters."""
+from fasttensor._core.dispatch import backend
+from fasttensor._core.dtype import DTYPES
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules import random as rules
+from fasttensor.functional.creation import empty, empty_like, finish, must_be_tensor
+
+
+def _drawn(rule, function, args, *parameters, out=None):
+    made = apply(rule, function, args, *parameters)
+    return made if out is None else finish(made.detach(), out)
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Normal numbers of given means and standard deviations: tensors of one size, or numbers.
+
+    ``normal(mean, std)`` takes one or two tensors, ``normal(mean, std, size)`` two numbers.
+    Raises RuntimeError for a negative standard deviation.
+
+    >>> import fasttensor
+    >>> g = fasttensor.manual_seed(0)
+    >>> fasttensor.normal(fasttensor.tensor([1.0, 10.0]), 2.0)
+    tensor([4.0820, 9.4131])
+    """
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        if size is None:
+            raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
+        made = empty(size, out=out, dtype=dtype, device=device)
+        made.normal_(mean, std, generator=generator)
+        if requires_grad:
+            made.requires_grad = True
+        return made
+    if isinstance(std, Tensor):
+        if std.is_complex():
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std.numel() and not bool((std.detach() >= 0).all()):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    parameters = [x for x in (mean, std) if isinstance(x, Tensor)]
+    return _drawn(rules.NormalDraw, _normal_of(mean, std), (generator,), *parameters, out=out)
+
+
+def _normal_of(mean, std):
+    def draw(*tensors_and_generator):
+        generator = tensors_and_generator[-1]
+        first = mean if isinstance(mean, Tensor) else std
+        if isinstance(mean, Tensor) and isinstance(std, Tensor):
+            made = mean.new_empty((mean + std).shape)
+        else:
+            made = first.new_empty(first.shape)
+        if isinstance(std, Tensor):
+            backend(made).normal_(made, 0.0, 1.0, generator)
+            made = made * std.detach()
+        else:
+            backend(made).normal_(made, 0.0, float(std), generator)
+        return made + (mean.detach() if isinstance(mean, Tensor) else mean)
+    return draw
+
+
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """Ones with the probabilities of ``input``, or of the number ``p``, and zeros; input's dtype.
+
+    Raises RuntimeError for a probability outside [0, 1].
+
+    >>> import fasttensor
+    >>> fasttensor.bernoulli(fasttensor.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    must_be_tensor("bernoulli", input)
+
+    def draw(probabilities, generator):
+        made = empty_like(probabilities)
+        if p is None:
+            backend(made).bernoulli_tensor_(made, probabilities, generator)
+        else:
+            backend(made).bernoulli_(made, float(p), generator)
+        return made
+    if p is not None and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _drawn(rules.Bernoulli, draw, (generator,), input, out=out)
+
+
+def poisson(input, generator=None):
+    """Poisson numbers, each of the rate in ``input``; RuntimeError for a negative rate."""
+    must_be_tensor("poisson", input)
+    return _drawn(rules.Poisson, backend(input).poisson, (generator,), input)
+
+
+def binomial(count, prob, generator=None):
+    """Binomial numbers of given counts and probabilities (floating point, broadcast)."""
+    must_be_tensor("binomial", count, "count")
+    must_be_tensor("binomial", prob, "prob")
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"binomial: expected count and prob of one dtype, got {description(count)} and {description(prob)}")
+    if count.shape != prob.shape:
+        shape = (count.detach() + prob.detach()).shape
+        count, prob = count.expand(shape), prob.expand(shape)
+    return _drawn(rules.Binomial, backend(count).binomial, (generator,), count, prob)
+
+
+def _standard_gamma(input, generator=None):
+    """Gamma numbers of the shapes in ``input`` and scale 1."""
+    return _drawn(rules.StandardGamma, backend(input).standard_gamma, (generator,), input)
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn by the weights in ``input``: a vector, or one distribution a row; int64.
+
+    Args: ``num_samples`` a row; with ``replacement`` an index may come several times.
+    Raises RuntimeError for weights that are negative, infinite or all zero, and where fewer positive weights than samples are left to draw from.
+
+    >>> import fasttensor
+    >>> fasttensor.multinomial(fasttensor.tensor([0.0, 3.0, 0.0]), 1)
+    tensor([1])
+    """
+    must_be_tensor("multinomial", input)
+    if not 0 < input.ndim <= 2:
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim: multinomial got {description(input)}")
+    if not input.is_floating_point():
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
+    if out is not None and out.dtype is not DTYPES["int64"]:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
+    if num_samples <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got num_samples={num_samples}")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples={num_samples}, {description(input)}")
+    if input.shape[-1] > 1 << 24:
+        raise RuntimeError(f"number of categories cannot exceed 2^24, got {input.shape[-1]}")
+    return finish(backend(input).multinomial(input.detach(), num_samples, replacement, generator), out)
+
+
+__all__ = ["normal", "bernoulli", "poisson", "binomial", "multinomial", "_standard_gamma"]
+METHODS = {"bernoulli": bernoulli, "multinomial": multinomial}
+NN_FUNCTIONAL = []

@@ -1,0 +1,207 @@
+"""Dropout in its forms, and the randomised leaky ReLU."""
+import warnings
+
+from fasttensor._core.dispatch import backend
+from fasttensor._core.tensor import description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.dropout import NativeDropout, RreluWithNoise
+from fasttensor.functional.creation import empty_like, must_be_tensor
+
+_ALPHA = 1.7580993408473766         # SELU's alpha times its scale: the value that dropped units take
+
+
+def _check(op, p, error):
+    if not 0.0 <= p <= 1.0:
+        raise error(f"{op} probability has to be between 0 and 1, but got {p}")
+
+
+def _drop(input, p, training, inplace):
+    if not training or p == 0 or input.numel() == 0:
+        return input
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    if inplace:
+        return input.mul_(_noise(input, p, False))
+    return apply(NativeDropout, input, float(p), None)
+
+
+def _noise(input, p, feature):
+    """Zeros, and 1 / (1 - p) with probability 1 - p; one value a channel where `feature`."""
+    if feature:
+        if input.ndim < 2:
+            raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {description(input)}")
+        noise = input.new_empty(tuple(input.shape[:2]) + (1,) * (input.ndim - 2))
+    else:
+        noise = empty_like(input)
+    backend(noise).bernoulli_(noise, 1.0 - p, None)
+    return noise.div_(1.0 - p)
+
+
+def _drop_features(input, p, training, inplace):
+    if not training or p == 0 or input.numel() == 0:
+        return input
+    noise = input.new_zeros(()) if p == 1 else _noise(input, p, True)
+    return input.mul_(noise) if inplace else input * noise
+
+
+def _drop_alpha(input, p, training, inplace, feature):
+    """Dropped units take SELU's negative limit; scale and shift restore mean and variance."""
+    if not training or p == 0 or input.numel() == 0:
+        return input
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    if feature:
+        noise = input.new_empty(tuple(input.shape[:2]) + (1,) * (input.ndim - 2))
+    else:
+        noise = empty_like(input)
+    backend(noise).bernoulli_(noise, 1.0 - p, None)
+    a = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
+    shift = (noise - 1).mul_(_ALPHA * a).add_(_ALPHA * a * p)
+    noise.mul_(a)
+    return input.mul_(noise).add_(shift) if inplace else input * noise + shift
+
+
+# --- torch.* ---
+
+def native_dropout(input, p, train):
+    """Dropout with its mask: ``(output, mask)``."""
+    must_be_tensor("native_dropout", input)
+    if train is not None and not train:
+        return input.clone(), empty_like(input, dtype=bool).fill_(True)
+    if input.numel() == 0:
+        return input, empty_like(input)
+    y, mask = backend(input).dropout(input, float(p), None) if p < 1 else (input * 0.0, empty_like(input, dtype=bool).fill_(False))
+    return y, mask
+
+
+def _torch_form(name, function):
+    def call(input, p, train):
+        must_be_tensor(name, input)
+        _check("dropout", p, RuntimeError)
+        return function(input, p, train, False)
+
+    def call_(input, p, train):
+        must_be_tensor(name + "_", input)
+        _check("dropout", p, RuntimeError)
+        return function(input, p, train, True)
+    call.__name__, call_.__name__ = name, name + "_"
+    call.__doc__ = f"``torch.{name}``: see ``nn.functional.{name if name != 'feature_dropout' else 'dropout2d'}``; p and train are required here."
+    call_.__doc__ = call.__doc__ + " In place."
+    return call, call_
+
+
+def _alpha(input, p, train, inplace):
+    return _drop_alpha(input, p, train, inplace, False)
+
+
+def _feature_alpha(input, p, train, inplace):
+    return _drop_alpha(input, p, train, inplace, True)
+
+
+torch_dropout, dropout_ = _torch_form("dropout", _drop)
+feature_dropout, feature_dropout_ = _torch_form("feature_dropout", _drop_features)
+torch_alpha_dropout, alpha_dropout_ = _torch_form("alpha_dropout", _alpha)
+torch_feature_alpha_dropout, feature_alpha_dropout_ = _torch_form("feature_alpha_dropout", _feature_alpha)
+
+
+# --- nn.functional ---
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """During training, zeroes elements with probability p and scales the others by 1 / (1 - p).
+
+    Any shape, floating point. Raises ValueError unless 0 <= p <= 1.
+
+    >>> import fasttensor
+    >>> fasttensor.nn.functional.dropout(fasttensor.ones(2), 0.5, training=False)
+    tensor([1., 1.])
+    """
+    _check("dropout", p, ValueError)
+    return _drop(input, p, training, inplace)
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps the mean and variance of SELU's outputs. Raises ValueError unless 0 <= p <= 1."""
+    _check("dropout", p, ValueError)
+    return _alpha(input, p, training, inplace)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Zeroes whole channels of an input of shape (N, C, L) or (C, L)."""
+    _check("dropout", p, ValueError)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
+                           "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
+                           "(i.e. 2D or 3D inputs).")
+    return _batched(input, p, training, inplace, 3)
+
+
+def _batched(input, p, training, inplace, ndim):
+    """Feature dropout of an input that may lack its batch dimension."""
+    if input.ndim == ndim:
+        return _drop_features(input, p, training, inplace)
+    result = _drop_features(input.unsqueeze_(0) if inplace else input.unsqueeze(0), p, training, inplace)
+    return result.squeeze_(0) if inplace else result.squeeze(0)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Zeroes whole channels of an input of shape (N, C, H, W); of (N, C, L) too, as before PyTorch 1.12."""
+    _check("dropout", p, ValueError)
+    if input.ndim not in (3, 4):
+        warnings.warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result in an error in a future "
+                      "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide "
+                      "channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+                      UserWarning, stacklevel=2)
+    if input.ndim == 3:
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+                      "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the "
+                      "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch "
+                      "to using dropout1d instead.", UserWarning, stacklevel=2)
+    return _drop_features(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Zeroes whole channels of an input of shape (N, C, D, H, W) or (C, D, H, W)."""
+    _check("dropout", p, ValueError)
+    if input.ndim not in (4, 5):
+        warnings.warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result in an error in a future "
+                      "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide "
+                      "channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+                      UserWarning, stacklevel=2)
+        return _drop_features(input, p, training, inplace)
+    return _batched(input, p, training, inplace, 5)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Alpha dropout of whole channels. Raises ValueError unless 0 <= p <= 1."""
+    _check("dropout", p, ValueError)
+    return _feature_alpha(input, p, training, inplace)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, generator=None):
+    """x where x > 0, else x times a slope: drawn from [lower, upper) for each element during training, their mean otherwise.
+
+    >>> import fasttensor
+    >>> fasttensor.nn.functional.rrelu(fasttensor.tensor([-1.0, 1.0]), 0.5, 0.5)
+    tensor([-0.5000,  1.0000])
+    """
+    must_be_tensor("rrelu", input)
+    if not lower <= upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: rrelu got lower={lower}, upper={upper}")
+    if not training:
+        slope = (lower + upper) / 2
+        result = input * (input > 0).to(input.dtype).mul_(1 - slope).add_(slope)
+    else:
+        result = apply(RreluWithNoise, input, float(lower), float(upper), generator)
+    return input.copy_(result) if inplace else result
+
+
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """In-place ``rrelu``."""
+    return rrelu(input, lower, upper, training, True, generator)
+
+
+__all__ = ["native_dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout_", "feature_alpha_dropout_", "rrelu", "rrelu_"]
+# names whose form in torch differs from the one in nn.functional
+TORCH = {"dropout": torch_dropout, "alpha_dropout": torch_alpha_dropout, "feature_alpha_dropout": torch_feature_alpha_dropout}
+METHODS = {}
+NN_FUNCTIONAL = ["dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "rrelu", "rrelu_"]

@@ -1,0 +1,173 @@
+"""Functions that make tensors from formulas: ranges, identity matrices, triangles' indices."""
+import math
+import warnings
+
+from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.tensor import Tensor
+from fasttensor.cpu import creation as kernels
+from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, number
+
+_int64, _bool = DTYPES["int64"], DTYPES["bool"]
+
+
+def _range_dtype(op, dtype, *numbers):
+    dtype = as_dtype(dtype)
+    if dtype is None:
+        return _int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
+    if dtype is _bool or dtype.is_complex:
+        raise NotImplementedError(f'"{op}_cpu" not implemented for {dtype.name}: use an integer or floating-point dtype')
+    return dtype
+
+
+def _bounds(op, start, end, step):
+    start, end, step = number(op, "start", start), number(op, "end", end), number(op, "step", step)
+    for value in (start, end, step):
+        if isinstance(value, complex):
+            raise RuntimeError(f"{op}: bounds and step must be real, got {value}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end < start) if step > 0 else (end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    return start, end, step
+
+
+def arange(*bounds, start=None, end=None, step=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """Values from ``start`` (0) by ``step`` (1) to below ``end``: ``ceil((end - start) / step)`` of them.
+
+    The dtype is int64 when all three are ints, else the default floating-point type.
+    Raises RuntimeError for a zero step, an infinite range, or bounds that the step leads away from.
+
+    >>> import fasttensor
+    >>> fasttensor.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if len(bounds) > 3 or not bounds and end is None:
+        raise TypeError(f"arange() received an invalid combination of arguments - got {len(bounds)} bounds, but expected (end), (start, end) or (start, end, step)")
+    if len(bounds) == 1 and start is None and end is None:
+        end = bounds[0]
+    elif len(bounds) == 1 and start is None:
+        start = bounds[0]
+    elif len(bounds) >= 2:
+        start, end = bounds[:2]
+        step = bounds[2] if len(bounds) == 3 else step
+    elif len(bounds) == 1:
+        end = bounds[0]
+    start, end, step = _bounds("arange", 0 if start is None else start, end, 1 if step is None else step)
+    dtype = _range_dtype("arange", out.dtype if dtype is None and out is not None else dtype, start, end, step)
+    if dtype is _int64:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
+        n = max(-((start - end) // step), 0)
+    else:
+        n = math.ceil((float(end) - float(start)) / step)
+        if not dtype.is_floating_point:
+            start, step = int(start), int(step)
+    if n > 1 << 59:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes=[{n}]")
+    return finish(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+
+
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """Values from ``start`` by ``step`` up to and including ``end``. Deprecated: prefer ``arange``."""
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=2)
+    if end is None:
+        start, end = 0, start
+    start, end, step = _bounds("range", start, end, step)
+    dtype = _range_dtype("range", dtype, 0.5)
+    n = int((float(end) - float(start)) / step) + 1
+    return finish(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+
+
+def _line_arguments(op, start, end, steps, dtype, *more):
+    start, end = number(op, "start", start), number(op, "end", end)
+    if not isinstance(steps, int):
+        steps = number(op, "steps", steps)
+    if isinstance(steps, float) and not steps.is_integer():
+        raise TypeError(f"{op}(): argument 'steps' must be int, not float")
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+    dtype = as_dtype(dtype)
+    complex_input = any(isinstance(v, complex) for v in (start, end, *more))
+    if dtype is None:
+        dtype = COMPLEX_OF.get(get_default_dtype().name, DTYPES["complex64"]) if complex_input else get_default_dtype()
+    elif complex_input and not dtype.is_complex:
+        raise RuntimeError(f"torch.{op}(): inferred dtype of complex bounds can't be safely cast to passed dtype {dtype}")
+    elif dtype is _bool:
+        raise NotImplementedError(f'"{op}_cpu" not implemented for bool: use an integer or floating-point dtype')
+    return start, end, int(steps), dtype
+
+
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    >>> import fasttensor
+    >>> fasttensor.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    start, end, steps, dtype = _line_arguments("linspace", start, end, steps, dtype)
+    return finish(kernels.linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
+
+
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """``base`` raised to ``steps`` evenly spaced exponents from ``start`` to ``end``.
+
+    >>> import fasttensor
+    >>> fasttensor.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    start, end, steps, dtype = _line_arguments("logspace", start, end, steps, dtype, base)
+    if dtype.is_complex or isinstance(base, complex):
+        exponents = kernels.linspace(start, end, steps, dtype_code(DTYPES["complex128"]))
+        return finish((exponents * math.log(base)).exp().to(dtype), out, requires_grad, device)
+    if not dtype.is_floating_point:
+        start, end = int(start), int(end)
+    return finish(kernels.logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
+
+
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """The n x m matrix (m = n by default) with ones on its diagonal and zeros elsewhere.
+
+    >>> import fasttensor
+    >>> fasttensor.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    m = n if m is None else m
+    for name, value in (("n", n), ("m", m)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    dtype = as_dtype(dtype)
+    if dtype is None:
+        dtype = get_default_dtype() if out is None else out.dtype
+    return finish(kernels.eye(n, m, dtype_code(dtype)), out, requires_grad, device)
+
+
+def _triangle(op, row, col, offset, dtype, device, upper):
+    dtype = _int64 if dtype is None else as_dtype(dtype)
+    if row < 0 or col < 0:
+        raise RuntimeError(f"{op}: row and col must be non-negative, got {row} and {col}")
+    if dtype.name not in ("int32", "int64"):
+        raise NotImplementedError(f'"{op}" not implemented for {dtype.name}: use int32 or int64')
+    return finish(kernels.triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+    """Row and column numbers, shape (2, count), of a row x col matrix's lower triangle."""
+    return _triangle("tril_indices", row, col, offset, dtype, device, False)
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+    """Row and column numbers, shape (2, count), of a row x col matrix's upper triangle."""
+    return _triangle("triu_indices", row, col, offset, dtype, device, True)
+
+
+__all__ = ["arange", "range", "linspace", "logspace", "eye", "tril_indices", "triu_indices"]
+METHODS = {}
