@@ -1,4 +1,5 @@
 """Functions that draw random numbers: PyTorch's names, and PyTorch's values for a seed."""
+import sys
 import warnings
 
 from fasttensor._core import construct
@@ -7,6 +8,7 @@ from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
+from fasttensor.cpu.random import Generator, default_generator
 from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, number, only_strided, sizes_of
 
 _int64 = DTYPES["int64"]
@@ -36,6 +38,41 @@ def _leaf(made, requires_grad):
     if requires_grad:
         made.requires_grad = True
     return made
+
+
+# --- the default generator ---
+
+def manual_seed(seed):
+    """Start every device's default generator from ``seed``, an int of 64 bits; returns the CPU's.
+
+    >>> import fasttensor
+    >>> fasttensor.manual_seed(1).initial_seed()
+    1
+    """
+    seed = int(seed)
+    if "fasttensor.cuda" in sys.modules:
+        sys.modules["fasttensor.cuda"].manual_seed_all(seed)
+    return default_generator.manual_seed(seed)
+
+
+def seed():
+    """Start the default generator from a seed of the operating system's random source; returns that seed."""
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The default generator's state, a uint8 tensor of 5056 bytes in PyTorch's layout."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Continue from a state that ``get_rng_state`` gave."""
+    default_generator.set_state(new_state)
 
 
 # --- factories ---
@@ -315,4 +352,4 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 METHODS = {"uniform_": uniform_, "normal_": normal_, "log_normal_": log_normal_, "cauchy_": cauchy_, "exponential_": exponential_,
            "geometric_": geometric_, "random_": random_, "bernoulli_": bernoulli_}
-__all__ = ["rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"]
+__all__ = ["Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"]
