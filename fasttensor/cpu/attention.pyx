@@ -88,7 +88,7 @@ cdef void forward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcep
         for r in range(rows):
             m[r], l[r] = -INFINITY, 0
         last = min(g.S, i + rows) if g.causal else g.S
-        for j in range(0, last, KB):
+        for j in range(0, last, 256):       # KB; a step must be a literal to be counted in C
             cols = min(<Py_ssize_t>KB, last - j)
             scores(g, item, i, rows, j, cols, s)
             for r in range(rows):
@@ -125,9 +125,9 @@ cdef void backward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexce
         for j in range(g.S):
             memset(at(&g.dk, g, item, j), 0, g.E * sizeof(float))
             memset(at(&g.dv, g, item, j), 0, g.V * sizeof(float))
-        for j in range(0, g.S, KB):
+        for j in range(0, g.S, 256):        # KB
             cols = min(<Py_ssize_t>KB, g.S - j)
-            for i in range(0, g.L, QB):
+            for i in range(0, g.L, 64):     # QB
                 rows = min(<Py_ssize_t>QB, g.L - i)
                 if g.causal and j > i + rows - 1:
                     continue
