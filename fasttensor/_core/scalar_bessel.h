@@ -10,51 +10,54 @@ FT_FN ft_f64 bessel_j1_f64(ft_f64 x) { return j1(x); }
 FT_FN ft_f64 bessel_y0_f64(ft_f64 x) { return y0(x); }
 FT_FN ft_f64 bessel_y1_f64(ft_f64 x) { return y1(x); }
 
+/* Both branches of each of these are computed and one taken, so that loops over them vectorise. */
+
 /* exp(-|x|) I0(x): a fit on [0, 8], one of sqrt(x) exp(-x) I0(x) in 16/x - 1 beyond */
-FT_BIG ft_f64 i0e_f64(ft_f64 x) {
-    double a = fabs(x);
-    if (a <= 8) return FT_CHEB(ft_i0_small, a / 4 - 1);
-    return FT_CHEB(ft_i0_large, 16 / a - 1) / sqrt(a);
+FT_FN double ft_i0e(double x, int few) {
+    double a = fabs(x), small = FT_CHEB(ft_i0_small, a / 4 - 1), large = FT_CHEB(ft_i0_large, 16 / a - 1) / sqrt(a);
+    return a <= 8 ? small : large;
 }
 /* the same for I1, whose fit on [0, 8] is of exp(-x) I1(x) / x */
-FT_BIG ft_f64 i1e_f64(ft_f64 x) {
-    double a = fabs(x);
-    if (a <= 8) return FT_CHEB(ft_i1_small, a / 4 - 1) * x;
-    return copysign(FT_CHEB(ft_i1_large, 16 / a - 1) / sqrt(a), x);
+FT_FN double ft_i1e(double x, int few) {
+    double a = fabs(x), small = FT_CHEB(ft_i1_small, a / 4 - 1) * x;
+    double large = copysign(FT_CHEB(ft_i1_large, 16 / a - 1) / sqrt(a), x);
+    return a <= 8 ? small : large;
 }
-/* exp(a) overflows before I0 and I1 do: half of it at a time. */
-FT_FN ft_f64 ft_unscale(ft_f64 v, ft_f64 a) {
-    if (a < 700) return v * exp(a);
-    double half = exp(0.5 * a);
-    return v == 0 ? half * half : v * half * half;
+/* exp(a) overflows before I0 and I1 do: half of it at a time */
+FT_FN double ft_i0(double x, int few) {
+    double h = exp(0.5 * fabs(x)), v = ft_i0e(x, few) * h * h;
+    return fabs(x) == (double)INFINITY ? (double)INFINITY : v;
 }
-FT_FN ft_f64 i0_f64(ft_f64 x) { return ft_unscale(i0e_f64(x), fabs(x)); }
-FT_FN ft_f64 i1_f64(ft_f64 x) { return isinf(x) ? x : ft_unscale(i1e_f64(x), fabs(x)); }
+FT_FN double ft_i1(double x, int few) {
+    double h = exp(0.5 * fabs(x)), v = ft_i1e(x, few) * h * h;
+    return fabs(x) == (double)INFINITY ? x : v;
+}
+FT_FITTED(i0e) FT_FITTED(i1e) FT_FITTED(i0) FT_FITTED(i1)
 
-/* exp(x) K0(x): on (0, 2] K0(x) + log(x/2) I0(x) in x*x/2 - 1, beyond sqrt(x) exp(x) K0(x) in 4/x - 1 */
-FT_BIG ft_f64 ft_k0(ft_f64 x, int scaled) {
-    if (!(x > 0)) return x == 0 ? (double)INFINITY : (double)NAN;
-    if (x <= 2) {
-        double k = FT_CHEB(ft_k0_small, x * x / 2 - 1) - log(x / 2) * i0_f64(x);
-        return scaled ? k * exp(x) : k;
-    }
-    double k = FT_CHEB(ft_k0_large, 4 / x - 1) / sqrt(x);
-    return scaled ? k : k * exp(-x);
+/* K0: on (0, 2] K0(x) + log(x/2) I0(x) in x*x/2 - 1, beyond sqrt(x) exp(x) K0(x) in 4/x - 1 */
+FT_FN double ft_k0(double x, int scaled, int few) {
+    double e = exp(scaled ? x : -x), i0 = FT_CHEB(ft_i0_small, x / 4 - 1) * (scaled ? e : 1 / e);
+    double small = FT_CHEB(ft_k0_small, x * x / 2 - 1) - log(x / 2) * i0;
+    double large = FT_CHEB(ft_k0_large, 4 / x - 1) / sqrt(x);
+    double k = x <= 2 ? (scaled ? small * e : small) : (scaled ? large : large * e);
+    k = x == 0 ? (double)INFINITY : k;
+    return x < 0 ? (double)NAN : k;
 }
 /* the same for K1, whose fit on (0, 2] is of x (K1(x) - log(x/2) I1(x)) */
-FT_BIG ft_f64 ft_k1(ft_f64 x, int scaled) {
-    if (!(x > 0)) return x == 0 ? (double)INFINITY : (double)NAN;
-    if (x <= 2) {
-        double k = FT_CHEB(ft_k1_small, x * x / 2 - 1) / x + log(x / 2) * i1_f64(x);
-        return scaled ? k * exp(x) : k;
-    }
-    double k = FT_CHEB(ft_k1_large, 4 / x - 1) / sqrt(x);
-    return scaled ? k : k * exp(-x);
+FT_FN double ft_k1(double x, int scaled, int few) {
+    double e = exp(scaled ? x : -x), i1 = FT_CHEB(ft_i1_small, x / 4 - 1) * x * (scaled ? e : 1 / e);
+    double small = FT_CHEB(ft_k1_small, x * x / 2 - 1) / x + log(x / 2) * i1;
+    double large = FT_CHEB(ft_k1_large, 4 / x - 1) / sqrt(x);
+    double k = x <= 2 ? (scaled ? small * e : small) : (scaled ? large : large * e);
+    k = x == 0 ? (double)INFINITY : k;
+    return x < 0 ? (double)NAN : k;
 }
-FT_FN ft_f64 modified_bessel_k0_f64(ft_f64 x) { return ft_k0(x, 0); }
-FT_FN ft_f64 modified_bessel_k1_f64(ft_f64 x) { return ft_k1(x, 0); }
-FT_FN ft_f64 scaled_modified_bessel_k0_f64(ft_f64 x) { return ft_k0(x, 1); }
-FT_FN ft_f64 scaled_modified_bessel_k1_f64(ft_f64 x) { return ft_k1(x, 1); }
+FT_FN double ft_modified_bessel_k0(double x, int few) { return ft_k0(x, 0, few); }
+FT_FN double ft_modified_bessel_k1(double x, int few) { return ft_k1(x, 0, few); }
+FT_FN double ft_scaled_modified_bessel_k0(double x, int few) { return ft_k0(x, 1, few); }
+FT_FN double ft_scaled_modified_bessel_k1(double x, int few) { return ft_k1(x, 1, few); }
+FT_FITTED(modified_bessel_k0) FT_FITTED(modified_bessel_k1)
+FT_FITTED(scaled_modified_bessel_k0) FT_FITTED(scaled_modified_bessel_k1)
 
 FT_FN ft_f64 spherical_bessel_j0_f64(ft_f64 x) {
     if (isinf(x)) return 0;
@@ -65,6 +68,7 @@ FT_FN ft_f64 spherical_bessel_j0_f64(ft_f64 x) {
 
 /* Ai: the power series DLMF 9.4.1 on [-4, 2], fits of the factors of the expansions DLMF 9.7.5 and 9.7.9 elsewhere */
 FT_BIG ft_f64 airy_ai_f64(ft_f64 x) {
+    const int few = 0;
     if (x != x) return x;
     if (x > 2) {
         if (x > 110) return 0;
@@ -87,8 +91,6 @@ FT_BIG ft_f64 airy_ai_f64(ft_f64 x) {
     }
     return 0.35502805388781724 * sf - 0.25881940379280680 * sg;
 }
-FT_DOUBLE1(bessel_j0) FT_DOUBLE1(bessel_j1) FT_DOUBLE1(bessel_y0) FT_DOUBLE1(bessel_y1) FT_DOUBLE1(i0e) FT_DOUBLE1(i1e)
-FT_DOUBLE1(i0) FT_DOUBLE1(i1) FT_DOUBLE1(modified_bessel_k0) FT_DOUBLE1(modified_bessel_k1)
-FT_DOUBLE1(scaled_modified_bessel_k0) FT_DOUBLE1(scaled_modified_bessel_k1) FT_DOUBLE1(spherical_bessel_j0)
-FT_DOUBLE1(airy_ai)
+FT_DOUBLE1(bessel_j0) FT_DOUBLE1(bessel_j1) FT_DOUBLE1(bessel_y0) FT_DOUBLE1(bessel_y1)
+FT_DOUBLE1(spherical_bessel_j0) FT_DOUBLE1(airy_ai)
 #endif

@@ -4,46 +4,62 @@
 
 #define FT_PI 3.14159265358979324
 
+/* DLMF 5.5.3 (reflection), 5.5.1 (recurrence), 5.11.1 (expansion): an absolute error of 1e-14, so for f32 alone */
+FT_FN double ft_lgamma(double x) {
+    double a = fabs(x), low = a < 8, product = a * (a + 1) * (a + 2) * (a + 3) * (a + 4) * (a + 5) * (a + 6) * (a + 7);
+    double z = low ? a + 8 : a, q = 1 / (z * z);
+    double r = (z - 0.5) * log(z) - z + 0.91893853320467274
+               + (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188))))) / z;
+    r = low ? r - log(product) : r;
+    double f = a - floor(a), s = sin(FT_PI * (f > 0.5 ? 1 - f : f));
+    double reflected = log(FT_PI / (a * s)) - r;
+    r = x < 0 ? reflected : r;
+    r = (x == 1) | (x == 2) ? 0 : r;
+    return a == (double)INFINITY ? a : r;
+}
+FT_FN ft_f32 lgamma_f32(ft_f32 x) { return (ft_f32)ft_lgamma((double)x); }
 #ifdef __CUDACC__
 FT_FN ft_f64 lgamma_f64(ft_f64 x) { return lgamma(x); }
-FT_FN ft_f32 lgamma_f32(ft_f32 x) { return lgammaf(x); }
 #else
 /* not lgamma: it writes the global signgam, from every thread */
 FT_FN ft_f64 lgamma_f64(ft_f64 x) { int sign; return lgamma_r(x, &sign); }
-FT_FN ft_f32 lgamma_f32(ft_f32 x) { int sign; return lgammaf_r(x, &sign); }
 #endif
 
-/* DLMF 5.5.4 (reflection), 5.5.2 (recurrence up to 10), 5.11.2 (expansion) */
-FT_BIG ft_f64 digamma_f64(ft_f64 x) {
-    if (x == 0) return copysign((double)INFINITY, -x);
-    double r = 0;
-    if (x < 0.5) {
-        if (x == floor(x)) return (double)NAN;
-        /* the tangent of the fraction alone: it loses nothing to the size of x */
-        double f = x - floor(x + 0.5);
-        if (x < 0) { r = -FT_PI / tan(FT_PI * f); x = 1 - x; }
+/* 1/(x+0) + ... + 1/(x+9), and of the squares, with one division */
+FT_FN double ft_reciprocals(double x, int squares) {
+    double n = 0, d = 1;
+#ifdef __CUDACC__
+#pragma unroll
+#else
+#pragma GCC unroll 10
+#endif
+    for (int k = 0; k < 10; k++) {
+        double e = squares ? (x + k) * (x + k) : x + k;
+        n = n * e + d;
+        d *= e;
     }
-    for (; x < 10; x += 1) r -= 1 / x;
-    double q = 1 / (x * x);
-    double tail = q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132
-                  - q * (691.0 / 32760 - q * (1.0 / 12)))))));
-    return r + log(x) - 0.5 / x - tail;
+    return n / d;
+}
+/* DLMF 5.5.4 (reflection), 5.5.2 (recurrence), 5.11.2 (expansion) */
+FT_FN ft_f64 digamma_f64(ft_f64 x) {
+    /* the tangent of the fraction alone: it loses nothing to the size of x */
+    double a = x < 0 ? 1 - x : x, reflected = FT_PI / tan(FT_PI * (x - floor(x + 0.5)));
+    double low = a < 10, z = low ? a + 10 : a, q = 1 / (z * z);
+    double r = log(z) - 0.5 / z - q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132
+               - q * (691.0 / 32760 - q * (1.0 / 12)))))));
+    r = low ? r - ft_reciprocals(a, 0) : r;
+    r = x < 0 ? r - reflected : r;
+    r = (x < 0) & (x == floor(x)) ? (double)NAN : r;
+    return x == 0 ? copysign((double)INFINITY, -x) : r;
 }
 /* DLMF 5.15.6, 5.15.5, 5.15.8 */
-FT_BIG ft_f64 _trigamma_f64(ft_f64 x) {
-    double r = 0, sign = 1;
-    if (x < 0.5) {
-        double s = FT_PI / sin(FT_PI * (x - floor(x + 0.5)));
-        r = s * s;
-        sign = -1;
-        x = 1 - x;
-    }
-    double t = 0;
-    for (; x < 10; x += 1) t += 1 / (x * x);
-    double q = 1 / (x * x);
-    t += 1 / x + 0.5 * q + q / x * (1.0 / 6 - q * (1.0 / 30 - q * (1.0 / 42 - q * (1.0 / 30 - q * (5.0 / 66
-         - q * (691.0 / 2730 - q * (7.0 / 6)))))));
-    return r + sign * t;
+FT_FN ft_f64 _trigamma_f64(ft_f64 x) {
+    double s = FT_PI / sin(FT_PI * (x - floor(x + 0.5)));
+    double a = x < 0.5 ? 1 - x : x, low = a < 10, z = low ? a + 10 : a, q = 1 / (z * z);
+    double r = 1 / z + 0.5 * q + q / z * (1.0 / 6 - q * (1.0 / 30 - q * (1.0 / 42 - q * (1.0 / 30 - q * (5.0 / 66
+               - q * (691.0 / 2730 - q * (7.0 / 6)))))));
+    r = low ? r + ft_reciprocals(a, 1) : r;
+    return x < 0.5 ? s * s - r : r;
 }
 
 /* Hurwitz's zeta by Euler and Maclaurin's sum (DLMF 25.11.5); the constants are B(2k) / (2k)! */
@@ -136,34 +152,39 @@ FT_FN ft_f64 igamma_f64(ft_f64 a, ft_f64 x) { return ft_incomplete_gamma(a, x, 0
 FT_FN ft_f64 igammac_f64(ft_f64 a, ft_f64 x) { return ft_incomplete_gamma(a, x, 1); }
 
 /* exp(x^2) erfc(x): a fit of (1 + 2 x) erfcx(x) in (x - 4) / (x + 4) (Shepherd and Laframboise 1981) */
-FT_BIG ft_f64 erfcx_f64(ft_f64 x) {
-    if (x != x) return x;
-    double a = fabs(x);
-    double r = a > 1e8 ? 0.56418958354775629 / a : FT_CHEB(ft_erfcx, (a - 4) / (a + 4)) / (1 + 2 * a);
-    return x < 0 ? (a > 26.7 ? (double)INFINITY : 2 * exp(x * x) - r) : r;
+FT_FN double ft_erfcx(double x, int few) {
+    double a = fabs(x), near = FT_CHEB(ft_erfcx_fit, (a - 4) / (a + 4)) / (1 + 2 * a);
+    double r = a > 1e8 ? 0.56418958354775629 / a : near, mirrored = 2 * exp(x * x) - r;
+    return x < 0 ? mirrored : r;
 }
 /* erfinv(x) / x in w = -log(1 - x^2), in pieces of w and then of its root (the variable is Giles's, 2012) */
-FT_FN ft_f64 ft_erfinv_ratio(ft_f64 w) {
-    if (w < 6.25) return FT_CHEB(ft_erfinv_0, w / 3.125 - 1);
-    double s = sqrt(w);
-    if (s < 4) return FT_CHEB(ft_erfinv_1, (s - 3.25) / 0.75);
-    if (s < 6.5) return FT_CHEB(ft_erfinv_2, (s - 5.25) / 1.25);
-    return FT_CHEB(ft_erfinv_3, (s - 17) / 10.5);
+FT_FN double ft_erfinv_ratio(double w, int few) {
+    double s = sqrt(w), middle = FT_CHEB(ft_erfinv_0, w / 3.125 - 1), tail = FT_CHEB(ft_erfinv_1, (s - 3.25) / 0.75);
+    double far = FT_CHEB(ft_erfinv_2, (s - 5.25) / 1.25);
+    return w < 6.25 ? middle : s < 4 ? tail : far;
 }
-FT_BIG ft_f64 erfinv_f64(ft_f64 x) {
-    if (!(fabs(x) < 1)) return fabs(x) == 1 ? copysign((double)INFINITY, x) : (double)NAN;
-    return x * ft_erfinv_ratio(-log((1 - x) * (1 + x)));
+FT_FN double ft_erfinv(double x, int few) {
+    double r = x * ft_erfinv_ratio(-log((1 - x) * (1 + x)), few);
+    return fabs(x) == 1 ? x * (double)INFINITY : r;
 }
-FT_BIG ft_f64 ndtri_f64(ft_f64 p) {
-    if (!(p > 0 && p < 1)) return p == 0 ? -(double)INFINITY : p == 1 ? (double)INFINITY : (double)NAN;
-    return (2 * p - 1) * 1.41421356237309505 * ft_erfinv_ratio(-log(4 * p * (1 - p)));
+FT_FN double ft_ndtri(double p, int few) {
+    double w = -log(4 * p * (1 - p)), ratio = ft_erfinv_ratio(w, few);
+    double far = FT_CHEB(ft_erfinv_3, (sqrt(w) - 17) / 10.5);
+    double r = (2 * p - 1) * 1.41421356237309505 * (w < 42.25 ? ratio : far);
+    return p == 0 ? -(double)INFINITY : p == 1 ? (double)INFINITY : r;
 }
-FT_FN ft_f64 log_ndtr_f64(ft_f64 x) {
-    double t = x * 0.70710678118654752;
-    return x < -1 ? log(erfcx_f64(-t) / 2) - t * t : log1p(-erfc(t) / 2);
+FT_FN double ft_log_ndtr(double x, int few) {
+    double t = x * 0.70710678118654752, low = log(ft_erfcx(-t, few) / 2) - t * t, high = log1p(-erfc(t) / 2);
+    return x < -1 ? low : high;
 }
-FT_FN ft_f64 entr_f64(ft_f64 x) { return x != x ? x : x > 0 ? -x * log(x) : x == 0 ? 0 : -(double)INFINITY; }
+FT_FITTED(erfcx) FT_FITTED(erfinv) FT_FITTED(ndtri) FT_FITTED(log_ndtr)
+#define M(T, L, F) \
+    FT_FN T F(entr)(T x) { \
+        T v = -x * F(log)(x), edge = x == L(0.0) ? L(0.0) : -(T)INFINITY; \
+        return (x > L(0.0)) | (x != x) ? v : edge; \
+    }
+FT_REAL(M)
+#undef M
 
 FT_DOUBLE1(digamma) FT_DOUBLE1(_trigamma) FT_DOUBLE2(zeta) FT_DOUBLE2(polygamma) FT_DOUBLE2(igamma) FT_DOUBLE2(igammac)
-FT_DOUBLE1(erfcx) FT_DOUBLE1(erfinv) FT_DOUBLE1(ndtri) FT_DOUBLE1(log_ndtr) FT_DOUBLE1(entr)
 #endif
