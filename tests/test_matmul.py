@@ -194,7 +194,7 @@ def test_gradient_only_where_needed():
     (lambda: ft.matmul(ft.ones(()), ft.ones(2)), "1D"),
     (lambda: ft.dot(ft.ones(2), ft.ones(3)), "number of elements"),
     (lambda: ft.addmm(ft.ones(5, 5), ft.ones(2, 3), ft.ones(3, 4)), "broadcast"),
-    (lambda: ft.addmm(ft.ones(2, 4, dtype=ft.int64), ft.ones(2, 3, dtype=ft.int64), ft.ones(3, 4, dtype=ft.int64), beta=0.5), "integral"),
+    (lambda: ft.addr(ft.ones(2, 3, dtype=ft.int64), ft.ones(2, dtype=ft.int64), ft.ones(3, dtype=ft.int64), beta=0.5), "integral"),
     (lambda: ft.ones(2, 2, dtype=ft.bool) @ ft.ones(2, 2, dtype=ft.bool), "Bool"),
     (lambda: ft.nn.functional.linear(ft.ones(2, 3), ft.ones(4, 5)), "2x3 and 5x4"),
     (lambda: ft.einsum("ij,jk->ik", ft.ones(2, 3)), "fewer operands"),

@@ -19,8 +19,6 @@ def check_factors(name, x, **factors):
                 raise RuntimeError(f"{name}: argument {key} must not be a complex number for {show(x)}")
         elif isinstance(value, Tensor):
             raise TypeError(f"{name}(): argument '{key}' must be Number, not Tensor")
-        elif not (x.is_floating_point() or x.is_complex()):
-            raise RuntimeError(f"{name}: For integral input tensors, argument {key} must not be a floating point number, got {value} for {show(x)}")
 
 
 def expanded(name, c, shape):
@@ -34,7 +32,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * (mat1 @ mat2)`` in one pass.
 
     mat1: (n, m); mat2: (m, p); input broadcasts to (n, p). Where beta is 0 input is not read, NaN included.
-    Integers need integer beta and alpha.
+    For integers the fractions of beta and alpha are dropped, as PyTorch does.
 
     >>> import fasttensor
     >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]

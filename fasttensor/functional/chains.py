@@ -111,7 +111,7 @@ def matrix_power(input, n, *, out=None):
         from fasttensor.functional.linalg import inv
         input, n = inv(input), -n
     if n == 0:
-        from fasttensor.functional.creation import eye
+        from fasttensor.functional.ranges import eye
         unit = eye(input.shape[-1], dtype=input.dtype, device=input.device)
         return give(out, unit.expand(input.shape).clone(), "linalg.matrix_power")
     result = None
