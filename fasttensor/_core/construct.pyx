@@ -2,6 +2,8 @@
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.device cimport device_code
+from fasttensor._core.storage cimport Storage, new_storage
+from libc.string cimport memcpy
 
 cdef extern from "Python.h":
     bint PyLong_CheckExact(object o)
@@ -102,3 +104,49 @@ def empty_like(Tensor x not None, dtype=None, device=None, bint contiguous=False
     if dev == x.dev:
         return made
     return new_view(new_tensor(1, &x.count, code, dev), x.rank, x.sizes, made.steps, 0)
+
+
+def shape_from(str op, args):
+    """The sizes that arguments ask for, as a tuple."""
+    cdef Py_ssize_t sizes[64]
+    cdef int d, rank = parse_sizes(op, args, sizes)
+    return tuple([sizes[d] for d in range(rank)])
+
+
+# --- over existing memory ---
+
+def over_storage(Storage store not None, dtype, size, stride, Py_ssize_t offset=0):
+    """A tensor over a storage's memory; RuntimeError where it would reach outside."""
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t low = offset, high = offset
+    cdef int d, code = code_of(dtype), rank = len(size)
+    cdef bint empty = False
+    if rank > MAX_DIMS or len(stride) != rank:
+        raise RuntimeError(f"a tensor needs as many strides as sizes, at most {MAX_DIMS}: got sizes {tuple(size)} and strides {tuple(stride)}")
+    for d in range(rank):
+        sizes[d], steps[d] = size[d], stride[d]
+        if sizes[d] < 0 or steps[d] < 0 or sizes[d] > (<Py_ssize_t>1 << 48) or steps[d] > (<Py_ssize_t>1 << 48):
+            raise RuntimeError(f"sizes and strides must not be negative: got sizes {tuple(size)} and strides {tuple(stride)}")
+        empty |= sizes[d] == 0
+        # in Python's integers: a damaged file may ask for products beyond 64 bits
+    last = offset + sum([(sizes[d] - 1) * <object>steps[d] for d in range(rank)])
+    if offset < 0 or not empty and (last + 1) * ITEMSIZE[code] > store.length:
+        raise RuntimeError(f"sizes {tuple(size)}, strides {tuple(stride)} and offset {offset} of {dtype_of(code)} reach outside a storage of {store.length} bytes")
+    return from_storage(store, code, rank, sizes, steps, offset)
+
+
+def copy_storage(Storage store not None):
+    """A storage with the same bytes."""
+    cdef Storage made = new_storage(store.length)
+    if store.dev != CPU:
+        raise RuntimeError("copy_storage: only the CPU's memory can be copied byte by byte; copy the tensor instead")
+    memcpy(made.ptr, store.ptr, store.length)
+    return made
+
+
+def become(Tensor self not None, Tensor other not None):
+    """Make a new tensor object show another's memory: what a constructor does."""
+    set_geometry(self, other.rank, other.sizes, other.steps)
+    self.store, self.ptr, self.offset = other.store, other.ptr, other.offset
+    self.code, self.dev = other.code, other.dev

@@ -227,6 +227,8 @@ def from_nested(data, dtype=None):
     """A CPU tensor with the values of a number or of nested sequences of numbers."""
     cdef Py_ssize_t sizes[64]
     cdef Filler filler
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     cdef int rank = shape_of(data, sizes)
     cdef int code = infer(data, 0) if dtype is None else code_of(dtype)
     cdef Tensor out = new_tensor(rank, sizes, default_float() if code < 0 else code, CPU)

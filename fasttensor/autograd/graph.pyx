@@ -350,6 +350,8 @@ cdef bint check_inplace(Tensor x, str name) except False:
     if x.inference and not inference_enabled():
         raise RuntimeError(f"{name}: Inplace update to inference tensor {describe(x)} outside InferenceMode is not allowed."
                            " You can make a clone to get a normal tensor before doing inplace update.")
+    if x.store is not None and x.store.read_only:
+        raise RuntimeError(f"{name}: {describe(x)} shows memory that is not writable (a read-only array or buffer): clone() it first")
     if not grad_enabled():
         return True
     if x.needs_grad and x.node is None:

@@ -300,6 +300,8 @@ cdef bint fill(Generator g, ft_fill *f, range_fn body, Py_ssize_t n, int words, 
 cdef range_fn body_for(range_fn *table, Tensor out, str name) except NULL:
     if out.dev != CPU:
         raise RuntimeError(f"{name}: expected a CPU tensor, got {describe(out)}")
+    if out.store.read_only:
+        raise RuntimeError(f"{name}: {describe(out)} shows memory that is not writable (a read-only array or buffer): clone() it first")
     if table[out.code] == NULL:
         raise RuntimeError(f'"{name}" not implemented for {describe(out)}: use another dtype, for example float32')
     return table[out.code]
@@ -477,7 +479,9 @@ def dropout(Tensor x, double p, generator=None):
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p): one pass over x.
     Returns the result and the mask of what was kept (bool, x's layout)."""
     cdef ft_fill f
-    cdef range_fn body = body_for(ft_dropout, x, "dropout")
+    cdef range_fn body = ft_dropout[x.code]
+    if body == NULL or x.dev != CPU:
+        raise RuntimeError(f'"dropout" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
     cdef bint dense = x.contig or is_dense(x)
     cdef Tensor src = x if dense else contiguous(x)
     cdef Tensor y = from_storage(new_storage(<size_t>x.count * ITEMSIZE[x.code]), x.code, x.rank, src.sizes, src.steps, 0)
@@ -494,7 +498,6 @@ cdef double inverse(double keep, int code) noexcept:
     if code == FLOAT64:
         return 1.0 / keep
     cdef float q = <float>1.0 / <float>keep
-    cdef unsigned short half
     if code == FLOAT32:
         return q
     return round_to(q, code)
@@ -510,7 +513,9 @@ cdef double round_to(float q, int code):
 def dropout_backward(Tensor g, Tensor mask, double p):
     """g where the mask is set, times 1 / (1 - p), elsewhere 0 (or NaN where g is not finite)."""
     cdef ft_fill f
-    cdef range_fn body = body_for(ft_scale_mask, g, "dropout_backward")
+    cdef range_fn body = ft_scale_mask[g.code]
+    if body == NULL or g.dev != CPU:
+        raise RuntimeError(f'"dropout" not implemented for {describe(g)}: a floating-point CPU tensor is needed')
     cdef Tensor src = contiguous(g)
     cdef Tensor keep = contiguous(mask)
     cdef Tensor y = new_like(src, g.code)

@@ -104,8 +104,7 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     if layout is not None:
         only_strided("empty", layout)
     if out is not None:
-        made = construct.empty("empty", size, out.dtype, "meta")
-        return out.resize_(tuple(made.shape))
+        return out.resize_(construct.shape_from("empty", size))
     made = construct.empty("empty", size, dtype, device)
     if memory_format is not None and "channels_last" in str(memory_format):
         made = made.contiguous(memory_format=memory_format)
@@ -144,7 +143,7 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
 
 
 def _fill_out(op, size, out, value):
-    shape = tuple(construct.empty(op, size, out.dtype, "meta").shape)
+    shape = construct.shape_from(op, size)
     if tuple(out.shape) != shape:
         out.resize_(shape)
     backend(out).fill_(out, value)

@@ -61,7 +61,7 @@ def _drop_alpha(input, p, training, inplace, feature):
     return input.mul_(noise).add_(shift) if inplace else input * noise + shift
 
 
-# --- torch.* ---
+# --- the forms of torch, with required arguments ---
 
 def native_dropout(input, p, train):
     """Dropout with its mask: ``(output, mask)``."""
@@ -74,22 +74,6 @@ def native_dropout(input, p, train):
     return y, mask
 
 
-def _torch_form(name, function):
-    def call(input, p, train):
-        must_be_tensor(name, input)
-        _check("dropout", p, RuntimeError)
-        return function(input, p, train, False)
-
-    def call_(input, p, train):
-        must_be_tensor(name + "_", input)
-        _check("dropout", p, RuntimeError)
-        return function(input, p, train, True)
-    call.__name__, call_.__name__ = name, name + "_"
-    call.__doc__ = f"``torch.{name}``: see ``nn.functional.{name if name != 'feature_dropout' else 'dropout2d'}``; p and train are required here."
-    call_.__doc__ = call.__doc__ + " In place."
-    return call, call_
-
-
 def _alpha(input, p, train, inplace):
     return _drop_alpha(input, p, train, inplace, False)
 
@@ -98,15 +82,39 @@ def _feature_alpha(input, p, train, inplace):
     return _drop_alpha(input, p, train, inplace, True)
 
 
-torch_dropout, dropout_ = _torch_form("dropout", _drop)
-feature_dropout, feature_dropout_ = _torch_form("feature_dropout", _drop_features)
-torch_alpha_dropout, alpha_dropout_ = _torch_form("alpha_dropout", _alpha)
-torch_feature_alpha_dropout, feature_alpha_dropout_ = _torch_form("feature_alpha_dropout", _feature_alpha)
+def feature_dropout(input, p, train):
+    """Zeroes whole channels, the input's second dimension."""
+    _check("dropout", p, RuntimeError)
+    return _drop_features(input, p, train, False)
+
+
+def dropout_(input, p, train):
+    """In-place ``dropout``."""
+    _check("dropout", p, RuntimeError)
+    return _drop(input, p, train, True)
+
+
+def feature_dropout_(input, p, train):
+    """In-place ``feature_dropout``."""
+    _check("dropout", p, RuntimeError)
+    return _drop_features(input, p, train, True)
+
+
+def alpha_dropout_(input, p, train):
+    """In-place ``alpha_dropout``."""
+    _check("dropout", p, RuntimeError)
+    return _alpha(input, p, train, True)
+
+
+def feature_alpha_dropout_(input, p, train):
+    """In-place ``feature_alpha_dropout``."""
+    _check("dropout", p, RuntimeError)
+    return _feature_alpha(input, p, train, True)
 
 
 # --- nn.functional ---
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input, p=0.5, training=True, inplace=False, *, train=None):
     """During training, zeroes elements with probability p and scales the others by 1 / (1 - p).
 
     Any shape, floating point. Raises ValueError unless 0 <= p <= 1.
@@ -116,13 +124,13 @@ def dropout(input, p=0.5, training=True, inplace=False):
     tensor([1., 1.])
     """
     _check("dropout", p, ValueError)
-    return _drop(input, p, training, inplace)
+    return _drop(input, p, training if train is None else train, inplace)
 
 
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
+def alpha_dropout(input, p=0.5, training=False, inplace=False, *, train=None):
     """Dropout that keeps the mean and variance of SELU's outputs. Raises ValueError unless 0 <= p <= 1."""
     _check("dropout", p, ValueError)
-    return _alpha(input, p, training, inplace)
+    return _alpha(input, p, training if train is None else train, inplace)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -171,10 +179,10 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     return _batched(input, p, training, inplace, 5)
 
 
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False, *, train=None):
     """Alpha dropout of whole channels. Raises ValueError unless 0 <= p <= 1."""
     _check("dropout", p, ValueError)
-    return _feature_alpha(input, p, training, inplace)
+    return _feature_alpha(input, p, training if train is None else train, inplace)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, generator=None):
@@ -200,8 +208,7 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     return rrelu(input, lower, upper, training, True, generator)
 
 
-__all__ = ["native_dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout_", "feature_alpha_dropout_", "rrelu", "rrelu_"]
-# names whose form in torch differs from the one in nn.functional
-TORCH = {"dropout": torch_dropout, "alpha_dropout": torch_alpha_dropout, "feature_alpha_dropout": torch_feature_alpha_dropout}
+__all__ = ["native_dropout", "dropout", "alpha_dropout", "feature_alpha_dropout", "dropout_", "feature_dropout", "feature_dropout_",
+           "alpha_dropout_", "feature_alpha_dropout_", "rrelu", "rrelu_"]
 METHODS = {}
 NN_FUNCTIONAL = ["dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "rrelu", "rrelu_"]

@@ -27,7 +27,7 @@ def _fresh(op, size, named, dtype, device, layout, out):
             raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
     only_strided(op, layout)
     if out is not None:
-        shape = tuple(construct.empty(op, size, out.dtype, "meta").shape)
+        shape = construct.shape_from(op, size)
         if tuple(out.shape) != shape:
             out.resize_(shape)
         return out
