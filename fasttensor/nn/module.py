@@ -8,12 +8,15 @@ from collections import OrderedDict
 import fasttensor as ft
 
 from . import hooks as _hooks
+from ._call import ModuleBase, set_hooks, speed_up
 from .hooks import RemovableHandle
 from .module_convert import ConvertMixin
 from .module_state import StateMixin
 from .module_tree import TreeMixin, typename
 from .parameter import Buffer, Parameter
 
+set_hooks((_hooks.forward_hooks, _hooks.forward_pre_hooks, _hooks.backward_hooks, _hooks.backward_pre_hooks),
+          _hooks.call_with_hooks)
 _PLAIN = frozenset((bool, int, float, str, tuple, type(None)))
 
 
@@ -38,7 +41,7 @@ def _check_name(self, name, kind, registry):
         raise KeyError(f"attribute '{name}' already exists")
 
 
-class Module(StateMixin, ConvertMixin, TreeMixin):
+class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
     """Base class of all layers and networks.
 
     Parameters, buffers and modules set as attributes are registered under their names.
@@ -80,15 +83,12 @@ class Module(StateMixin, ConvertMixin, TreeMixin):
         """Compute the module's result; every subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args, **kwargs):
-        if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
-                or _hooks.forward_hooks or _hooks.forward_pre_hooks
-                or _hooks.backward_hooks or _hooks.backward_pre_hooks):
-            return _hooks.call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        speed_up(cls, Module)
 
     def _call_impl(self, *args, **kwargs):
-        return Module.__call__(self, *args, **kwargs)
+        return ModuleBase.__call__(self, *args, **kwargs)
 
     # Attributes
 
@@ -321,3 +321,6 @@ class Module(StateMixin, ConvertMixin, TreeMixin):
 
     def compile(self, *args, **kwargs):
         """Accepted for programs that call it: the module runs as it is."""
+
+
+speed_up(Module, Module)

@@ -1,0 +1,79 @@
+"""The hot path of Module: its call, and attributes that are parameters, children or buffers.
+
+`self.weight` is no ordinary attribute: ordinary lookup fails, formats an error, and only then asks
+`__getattr__`. Here the three registries come first, for 40 ns in place of 500.
+"""
+cimport cython
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject, PyObject_GenericGetAttr
+
+cdef extern from "Python.h":
+    ctypedef object (*getattrofunc)(object, object)
+    ctypedef struct PyTypeObject:
+        getattrofunc tp_getattro
+    void PyType_Modified(PyTypeObject *t)
+    PyObject **_PyObject_GetDictPtr(object o)
+
+cdef tuple GLOBAL_HOOKS = ()
+cdef object CALL_WITH_HOOKS = None
+
+
+cdef inline dict dict_of(object self):
+    # The base class has a dict at a fixed place: one addition, no call of `__dict__`.
+    return <dict><object>_PyObject_GetDictPtr(self)[0]
+
+
+def set_hooks(tuple registries, call_with_hooks):
+    """Say where hooks of all modules are, and what to call when there are any hooks."""
+    global GLOBAL_HOOKS, CALL_WITH_HOOKS
+    GLOBAL_HOOKS, CALL_WITH_HOOKS = registries, call_with_hooks
+
+
+@cython.auto_pickle(False)
+cdef class ModuleBase:
+    """What a Module is to C: a dict, and a call."""
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __call__(self, *args, **kwargs):
+        cdef dict d = dict_of(self)
+        cdef PyObject *hooks
+        cdef bint hooked = False
+        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
+            hooks = PyDict_GetItem(d, name)
+            if hooks == NULL:
+                raise AttributeError(f"{type(self).__name__} was called before Module.__init__() ran: call super().__init__() first")
+            if len(<object>hooks):
+                hooked = True
+        for registry in GLOBAL_HOOKS:
+            if registry:
+                hooked = True
+        if hooked:
+            return CALL_WITH_HOOKS(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+
+cdef object module_getattro(object self, object name):
+    cdef dict d = dict_of(self)
+    cdef PyObject *registry
+    cdef PyObject *found
+    if PyDict_GetItem(d, name) == NULL:
+        for key in ("_parameters", "_modules", "_buffers"):
+            registry = PyDict_GetItem(d, key)
+            if registry != NULL and isinstance(<object>registry, dict):
+                found = PyDict_GetItem(<object>registry, name)
+                if found != NULL:
+                    return <object>found
+    return PyObject_GenericGetAttr(self, name)
+
+
+def speed_up(type cls, type module):
+    """Let a subclass of Module look attributes up here, unless it, or a class it comes from, does so itself."""
+    for base in cls.__mro__:
+        if base is module:
+            continue
+        if base is not object and base is not ModuleBase and ("__getattr__" in base.__dict__ or "__getattribute__" in base.__dict__):
+            return
+    # Python's own slot would go through __getattr__; assigning that to a class later puts it back.
+    (<PyTypeObject *>cls).tp_getattro = module_getattro
+    PyType_Modified(<PyTypeObject *>cls)
