@@ -218,7 +218,9 @@ static void NAME(row_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) { NAME(back
 /* All steps. n[t] rows begin at row at[t], in the order in which the steps run; h and c hold the state. Returns -1
  * when there is no memory for the packed weight. */
 static int NAME(rnn_forward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n, const ptrdiff_t *at,
-                             const T *w, T *h, T *gates, T *out, T *c, T *cells, const T *bias_n, T *kept_n) {
+                             const void *w, void *state, void *all_gates, void *all_out, void *c, void *all_cells,
+                             const void *bias_n, void *all_kept) {
+  T *h = state, *gates = all_gates, *out = all_out, *cells = all_cells, *kept_n = all_kept;
   static const int gates_of[4] = {1, 1, 3, 4};
   const int ng = gates_of[kind];
   const ptrdiff_t panels = (H + VL - 1) / VL;
@@ -248,8 +250,11 @@ static inline const T *NAME(row_before)(ptrdiff_t t, ptrdiff_t r, ptrdiff_t H, c
 /* All steps, last first. dh and dc: gradients of the last state, of the initial one afterwards. `before` receives h
  * before each step, row by row, for the gradient of the recurrent weight. */
 static int NAME(rnn_backward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n, const ptrdiff_t *at,
-                              ptrdiff_t batch, const T *w, const T *gates, const T *cells, const T *kept_n, const T *out,
-                              const T *h0, const T *c0, const T *gout, T *dh, T *dc, T *dgates, T *drecurrent, T *before) {
+                              ptrdiff_t batch, const void *w, const void *all_gates, const void *all_cells, const void *all_kept,
+                              const void *all_out, const void *h0, const void *c0, const void *all_gout, void *dh, void *dc,
+                              void *all_dgates, void *all_drecurrent, void *all_before) {
+  const T *gates = all_gates, *cells = all_cells, *kept_n = all_kept, *out = all_out, *gout = all_gout;
+  T *dgates = all_dgates, *drecurrent = all_drecurrent, *before = all_before;
   static const int gates_of[4] = {1, 1, 3, 4};
   const int ng = gates_of[kind];
   const ptrdiff_t panels = (H + 2 * VL - 1) / (2 * VL), k = ng * H;
@@ -283,7 +288,9 @@ static int NAME(rnn_backward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t
   return 0;
 }
 
-static void NAME(column_sums)(const T *a, ptrdiff_t rows, ptrdiff_t cols, T *sums) {
+static void NAME(column_sums)(const void *all, ptrdiff_t rows, ptrdiff_t cols, void *result) {
+  const T *a = all;
+  T *sums = result;
   memset(sums, 0, cols * sizeof(T));
   for (ptrdiff_t r = 0; r < rows; r++)
     for (ptrdiff_t c = 0; c < cols; c++) sums[c] += a[r * cols + c];
