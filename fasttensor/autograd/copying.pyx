@@ -503,7 +503,7 @@ cdef list contiguous_strides(size):
 def make_subclass(cls, data, requires_grad=False):
     """A tensor of a subclass over the memory of `data`."""
     cdef Tensor x = <Tensor?>data
-    cdef Tensor t = cls.__new__(cls)
+    cdef Tensor t = Tensor.__new__(cls)         # past a __new__ of the subclass, which may call this
     set_geometry(t, x.rank, x.sizes, x.steps)
     t.store, t.ptr, t.offset, t.code, t.dev = x.store, x.ptr, x.offset, x.code, x.dev
     t.inference = x.inference

@@ -1,5 +1,6 @@
 """The transformer of Vaswani et al., 2017, and its layers."""
 import copy
+from types import BuiltinFunctionType
 
 import fasttensor as ft
 
@@ -34,6 +35,10 @@ def _own_layer(layer):
 
 
 def _get_activation_fn(activation):
+    if isinstance(activation, BuiltinFunctionType) and activation.__name__ in ("relu", "gelu"):
+        activation = activation.__name__    # another library's compiled function, which knows no tensor of ours
+    if not isinstance(activation, str):
+        return activation
     if activation == "relu":
         return F.relu
     if activation == "gelu":
@@ -139,7 +144,7 @@ class TransformerEncoderLayer(_Layer):
         self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+        self.activation = _get_activation_fn(activation)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         src_key_padding_mask = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask",
@@ -182,7 +187,7 @@ class TransformerDecoderLayer(_Layer):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
         self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
         self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
-        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+        self.activation = _get_activation_fn(activation)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
