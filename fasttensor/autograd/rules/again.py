@@ -8,6 +8,8 @@ def gradients_again(function, inputs, needs, grads):
     A fused backward cannot be differentiated: where the graph is being created, the operation is
     computed anew of operations that can.
     """
+    # Aliases: one input may be computed from another, whose gradient must not include the way through it.
+    inputs = [t.view_as(t) if t is not None and need else t for t, need in zip(inputs, needs)]
     wanted = [t for t, need in zip(inputs, needs) if t is not None and need]
     outputs = function(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
