@@ -14,7 +14,7 @@ def is_mask(t):
 
 def as_index(entry, x):
     """A list, array or tensor of an index expression as a Tensor."""
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     if isinstance(entry, Tensor):
         t = entry
     else:
@@ -152,7 +152,7 @@ def setitem(x, index, value):
 
 
 def number_like(value, x):
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     if isinstance(value, (bool, int, float, complex)):
         return scalar_like(value, x, "index_put_")
     return tensor(value, dtype=x.dtype, device=x.device)

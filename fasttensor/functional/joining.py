@@ -210,7 +210,7 @@ def combinations(input, r=2, with_replacement=False):
         return input.new_empty((0,))
     if not rows:
         return input.new_empty((0, r))
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     return input[tensor(rows).reshape(-1)].reshape(len(rows), r)
 
 

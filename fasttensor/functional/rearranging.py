@@ -4,8 +4,7 @@ from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, Roll, Tril, 
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, tensor_list,
                                              with_out, wrap, wrap_many)
 
-__all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interleave", "tril", "triu", "tril_indices",
-           "triu_indices", "diag", "diag_embed", "diagflat", "diagonal_scatter", "select_scatter", "slice_scatter",
+__all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interleave", "tril", "triu", "diag", "diag_embed", "diagflat", "diagonal_scatter", "select_scatter", "slice_scatter",
            "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "unravel_index"]
 
 
@@ -204,40 +203,6 @@ def triu(input, diagonal=0):
             [0, 4]])
     """
     return apply(Triu, check_matrix(input, "triu"), diagonal)
-
-
-def triangle_indices(row, col, offset, lower, dtype, device, name):
-    from fasttensor.functional.creation import ones
-    if row < 0 or col < 0:
-        raise RuntimeError(f"{name}(): row and col must be non-negative, got {row} and {col}")
-    kinds = ("None", "torch.int64", "torch.int32")
-    if str(dtype) not in kinds:
-        raise RuntimeError(f"{name}(): not implemented for {dtype}; use int64 or int32")
-    full = ones(row, col, device=device)
-    found = (tril if lower else triu)(full, offset).nonzero().t().contiguous() if full.dim() == 2 else full
-    return found if dtype is None else found.to(dtype)
-
-
-def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False):
-    """The positions of the lower triangle of a row x col matrix: int64[2, count].
-
-    >>> import fasttensor as torch
-    >>> torch.tril_indices(2, 2)
-    tensor([[0, 1, 1],
-            [0, 0, 1]])
-    """
-    return triangle_indices(row, col, offset, True, dtype, device, "tril_indices")
-
-
-def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False):
-    """The positions of the upper triangle of a row x col matrix: int64[2, count].
-
-    >>> import fasttensor as torch
-    >>> torch.triu_indices(2, 2)
-    tensor([[0, 0, 1],
-            [0, 1, 1]])
-    """
-    return triangle_indices(row, col, offset, False, dtype, device, "triu_indices")
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):

@@ -54,7 +54,7 @@ def unique_slices(x, dim, return_inverse, return_counts, reorder):
     order = None
     if reorder:
         # Stable sorts from the last column to the first.
-        from fasttensor.functional.creation import arange
+        from fasttensor.functional.ranges import arange
         order = arange(n)
         for column in range(rows.shape[1] - 1, -1, -1):
             order = order[kernels.sort(rows[:, column][order], 0, False)[1]]
@@ -96,7 +96,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
     tensor([ True, False,  True])
     """
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
     if not isinstance(elements, Tensor):
@@ -128,7 +128,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
     tensor([1, 2])
     """
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     need_tensor(sorted_sequence, "searchsorted", "sorted_sequence", 1)
     edges = sorted_sequence.detach()
     scalar = not isinstance(input, Tensor)
@@ -226,7 +226,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    from fasttensor.functional.creation import linspace
+    from fasttensor.functional.ranges import linspace
     need_tensor(input, "histc")
     if bins <= 0:
         raise RuntimeError(f"histc(): bins must be > 0, got {bins}")
@@ -241,7 +241,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
 
 def edges_of(x, bins, range, name):
-    from fasttensor.functional.creation import linspace
+    from fasttensor.functional.ranges import linspace
     if isinstance(bins, Tensor):
         if bins.dim() != 1 or bins.dtype is not x.dtype:
             raise RuntimeError(f"{name}(): bins tensor should be 1-d and have input's dtype, got {description(bins)}")

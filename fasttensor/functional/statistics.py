@@ -165,7 +165,7 @@ def corrcoef(input):
     spread = (d.real if d.is_complex() else d).sqrt()
     c = c / spread.unsqueeze(1) / spread.unsqueeze(0)
     if c.is_complex():
-        from fasttensor.functional.creation import complex as make_complex
+        from fasttensor.functional.data import complex as make_complex
         return make_complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1))
     return c.clamp(-1, 1)
 
