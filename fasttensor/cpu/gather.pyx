@@ -104,9 +104,9 @@ def gather(Tensor x, int dim, Tensor index):
     cdef Tensor ix = long_index(index, "gather"), out
     cdef int k
     cdef Py_ssize_t item = ITEMSIZE[x.code]
-    if (ix.rank or 1) != (x.rank or 1):
+    if ix.count and (ix.rank or 1) != (x.rank or 1):
         raise RuntimeError(f"gather(): index must have the same number of dimensions as input, got {describe(index)} for {describe(x)}")
-    for k in range(ix.rank if x.rank else 0):
+    for k in range(ix.rank if x.rank and ix.count else 0):
         if k != dim and ix.sizes[k] > x.sizes[k]:
             raise RuntimeError(f"gather(): Size does not match at dimension {k}: expected index {list(index.shape)} to be "
                                f"no larger than self {list(x.shape)} apart from dimension {dim}")

@@ -83,6 +83,8 @@ def scalar_like(value, x, name):
     if isinstance(value, Tensor):
         if value.dim():
             raise RuntimeError(f"{name}: only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s).")
+        if value.is_complex() and not x.is_complex():
+            raise RuntimeError(f"{name}: value {description(value)} cannot be converted to type {x.dtype} without overflow")
         return value if value.dtype is x.dtype else value.to(x.dtype)
     if isinstance(value, complex) and not x.is_complex():
         raise RuntimeError(f"{name}: value cannot be converted to type {x.dtype} without overflow: {value!r}")

@@ -303,7 +303,12 @@ def index_fill_(self, dim, index, value):
     if self.dim() == 0:
         index_fill_(self.unsqueeze(0), 0, index, value)
         return self
-    return apply(IndexPut, self, value, SET, *((None,) * dim), index.reshape(-1))
+    index = index.reshape(-1)
+    if value.requires_grad:
+        # A slice that is named twice is still filled once.
+        from fasttensor.functional.searching import unique
+        index = unique(index)
+    return apply(IndexPut, self, value, SET, *((None,) * dim), index)
 
 
 @with_out

@@ -165,7 +165,6 @@ def meshgrid(*tensors, indexing=None):
     shape = [t.numel() for t in tensors]
     grids = [t.reshape([-1 if d == i else 1 for d in range(len(shape))]).expand(shape) for i, t in enumerate(tensors)]
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -209,7 +208,7 @@ def combinations(input, r=2, with_replacement=False):
     if r == 0:
         return input.new_empty((0,))
     if not rows:
-        return input.new_empty((0, r))
+        return input[:0].reshape(0, 1).expand(0, r)
     from fasttensor.functional.data import tensor
     return input[tensor(rows).reshape(-1)].reshape(len(rows), r)
 

@@ -65,11 +65,13 @@ def take_along_dim(input, indices, dim=None):
     if indices.dtype.name != "int64":
         raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {description(indices)}")
     if dim is None:
-        return input.reshape(-1).gather(0, indices.reshape(-1))
+        input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
     dim = wrap(input, dim, "take_along_dim")
     if input.dim() != indices.dim():
         raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.dim()} "
                            f"dimensions for input, and {indices.dim()} dimensions for indices")
+    size = input.shape[dim] if input.dim() else 1
+    indices = indices.where(indices >= 0, indices + size)
     if input.dim() == 0:
         return input.gather(0, indices)
     shape = []

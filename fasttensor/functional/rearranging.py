@@ -8,7 +8,7 @@ __all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interlea
            "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "unravel_index"]
 
 
-def flip(input, *dims):
+def flip(input, *args, dims=None):
     """input with the order of the elements along dims reversed. A copy.
 
     >>> import fasttensor as torch
@@ -16,12 +16,8 @@ def flip(input, *dims):
     tensor([3, 2, 1])
     """
     need_tensor(input, "flip")
-    dims = wrap_many(input, ints(dims, "flip"), "flip")
+    dims = wrap_many(input, ints(args if dims is None else (dims,), "flip"), "flip")
     return apply(Flip, input, dims if input.dim() else ())
-
-
-def flip_function(input, dims):
-    return flip(input, dims)
 
 
 def fliplr(input):
@@ -98,7 +94,7 @@ def rot90(input, k=1, dims=(0, 1)):
     return input.clone()
 
 
-def repeat(self, *repeats):
+def repeat(self, *args, repeats=None):
     """self laid out repeats[d] times along each dimension d; extra leading repeats add dimensions.
 
     >>> import fasttensor as torch
@@ -106,7 +102,7 @@ def repeat(self, *repeats):
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    repeats = ints(repeats, "repeat")
+    repeats = ints(args if repeats is None else (repeats,), "repeat")
     if len(repeats) < self.dim():
         raise RuntimeError("repeat(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
                            f"got {repeats} for {description(self)}")
@@ -115,14 +111,14 @@ def repeat(self, *repeats):
     return apply(Repeat, self, repeats)
 
 
-def tile(input, *dims):
+def tile(input, *args, dims=None):
     """input repeated dims[d] times along each dimension; missing leading repeats are 1.
 
     >>> import fasttensor as torch
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    dims = ints(dims, "tile")
+    dims = ints(args if dims is None else (dims,), "tile")
     return repeat(input, [1] * (input.dim() - len(dims)) + dims)
 
 

@@ -22,6 +22,8 @@ def gather(input, dim, index, *, sparse_grad=False):
     """
     need_tensor(input, "gather")
     need_tensor(index, "gather", "index", 3)
+    if not index.numel():
+        index = index.long()
     return apply(Gather, input, wrap(input, dim, "gather"), index)
 
 

@@ -50,7 +50,7 @@ def unique_slices(x, dim, return_inverse, return_counts, reorder):
     if x.numel() == 0 and any(size == 0 for d, size in enumerate(x.shape) if d != dim):
         raise RuntimeError("unique(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied "
                            f"to {description(x)} along dimension {dim}")
-    rows = x.movedim(dim, 0).reshape(n, -1)
+    rows = x.movedim(dim, 0).reshape(n, x.numel() // n if n else 0)
     order = None
     if reorder:
         # Stable sorts from the last column to the first.
@@ -196,12 +196,14 @@ def bincount(input, weights=None, minlength=0):
     return found.to(weights.dtype) if weights is not None and weights.dtype.name == "float32" else found
 
 
-def bounds(x, low, high, name):
-    """The range of a histogram: x's own where low equals high."""
+def bounds(x, low, high, margin, name):
+    """The range of a histogram: x's own where low equals high, and a margin around a single value."""
     if low == high and x.numel():
         low, high = x.min().item(), x.max().item()
+    elif low == high and margin < 1:
+        low, high = 0, 1
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - margin, high + margin
     if not (abs(low) != float("inf") and abs(high) != float("inf") and low == low and high == high):
         raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
     if low > high:
@@ -212,9 +214,9 @@ def bounds(x, low, high, name):
 def numbers_of(x, edges):
     """The bin of each element of x, -1 outside; the last bin includes its upper edge."""
     at = backend(x).searchsorted(edges, x, True, None) - 1
-    last = edges.numel() - 2
-    at = at.masked_fill(x == edges[-1], last)
-    return at.masked_fill((at > last) | (x != x), -1)
+    low, high = edges[0], edges[-1]
+    at = at.masked_fill(x == high, edges.numel() - 2)
+    return at.masked_fill(((x >= low) & (x <= high)).logical_not(), -1)
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -234,7 +236,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         if input.is_complex() or input.dtype.name == "bool":
             raise RuntimeError(f"histc(): not implemented for {description(input)}")
     x = input.detach().reshape(-1)
-    low, high = bounds(x, min, max, "histc")
+    low, high = bounds(x, min, max, 1, "histc")
     work = x if x.dtype.itemsize >= 4 and x.is_floating_point() else x.double() if not x.is_floating_point() else x.float()
     at = numbers_of(work, linspace(low, high, bins + 1, dtype=work.dtype))
     return deliver(out, backend(x).bincount(at, None, bins).to(input.dtype), "histc")
@@ -251,9 +253,9 @@ def edges_of(x, bins, range, name):
     if range is not None and len(range) != 2:
         raise RuntimeError(f"{name}(): range should have 2 elements, got {range}")
     if range is not None and range[0] == range[1]:
-        low, high = range[0] - 1, range[1] + 1
+        low, high = range[0] - 0.5, range[1] + 0.5
     else:
-        low, high = bounds(x, *(range if range is not None else (0, 0)), name)
+        low, high = bounds(x, *(range if range is not None else (0, 0)), 0.5, name)
     return linspace(low, high, bins + 1, dtype=x.dtype)
 
 

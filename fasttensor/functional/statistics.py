@@ -3,7 +3,6 @@ from fasttensor._core.dtype import promote_types
 from fasttensor.functional.arguments import description, need_tensor, with_out, wrap
 
 __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "isclose"]
-LINALG = ["cross", "vander"]
 
 
 def trace(input):
@@ -53,7 +52,12 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return cross(input, other, dim, out=out)
+    if input.dim() != other.dim():
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {description(input)} and {description(other)}")
+    d = wrap(input, dim, "linalg.cross")
+    if not input.dim() or input.shape[d] != 3 or other.shape[d] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {description(input)} and {description(other)}")
+    return cross(input, other, d, out=out)
 
 
 def vander(x, N=None, increasing=False):
@@ -94,10 +98,9 @@ def linalg_vander(x, *, N=None):
             [1, 2, 4],
             [1, 3, 9]])
     """
-    if x.dim() == 0:
-        raise RuntimeError("linalg.vander: Expected input to be at least one dimensional, got one without dimensions")
     if N is not None and N <= 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
+    x = x if x.dim() else x.reshape(1)
     return powers(x, x.shape[-1] if N is None else N, True)
 
 
@@ -144,7 +147,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     turned = (centred if w is None else centred * w).transpose(0, 1)
     c = centred @ (turned.conj() if turned.is_complex() else turned)
     c = c / norm
-    return c.reshape(()) if input.dim() < 2 else c
+    return c.squeeze()
 
 
 def corrcoef(input):
@@ -226,3 +229,4 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 METHODS = {"trace": trace, "cross": cross, "cov": cov, "corrcoef": corrcoef, "equal": equal, "allclose": allclose, "isclose": isclose}
 NN_FUNCTIONAL = []
+LINALG = {"cross": linalg_cross, "vander": linalg_vander}
