@@ -81,7 +81,8 @@ cdef inline bint alike(Tensor p, Tensor t) noexcept:
     return is_dense(p)
 
 
-cdef inline object lookup(dict d, object key):
+cdef inline object lookup(object d, object key):
+    # Cython's `dict` would refuse subclasses, and the optimizer's state is a defaultdict.
     cdef PyObject *found = PyDict_GetItemWithError(d, key)
     return None if found == NULL else <object>found
 
@@ -140,7 +141,7 @@ cdef class OptimPlan:
         """Whether the plan was made for this list, of this length, and this kernel."""
         return params is self.params and len(self.params) == self.capacity and kernel == self.kernel
 
-    def step(self, dict state, tuple hyper, make_state, group):
+    def step(self, state, tuple hyper, make_state, group):
         """Runs the kernel over all parameters that have a gradient.
 
         state: the optimizer's, by parameter; make_state(p, group) makes a missing entry.
@@ -150,11 +151,13 @@ cdef class OptimPlan:
         cdef double h[MAX_HYPER]
         cdef Py_ssize_t i, n = len(self.params), taken = 0, total = 0, fresh_count = 0
         cdef Tensor p, g, t
-        cdef dict own
+        cdef object own
         cdef list rest = [], keep = [], scalars = [], written = [], fresh = []
         cdef object entry
         cdef int j
         cdef bint ok, new
+        if not isinstance(state, dict):
+            raise TypeError(f"optimizer step: state must be a dict, not {type(state).__name__}")
         if len(hyper) > MAX_HYPER:
             raise ValueError(f"optimizer step: {len(hyper)} options, at most {MAX_HYPER}")
         for j in range(<int>len(hyper)):
@@ -177,7 +180,7 @@ cdef class OptimPlan:
             new = False
             if self.work.rule.states + self.work.rule.scalars > 0:
                 entry = lookup(state, p)
-                own = None if entry is None else entry
+                own = entry if isinstance(entry, dict) else None
                 if own is not None:
                     for entry in self.states:
                         if lookup(own, entry) is None:
