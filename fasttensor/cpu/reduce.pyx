@@ -207,6 +207,8 @@ cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, P
     cdef Py_ssize_t index[MAXD]
     cdef double complex buf[WIDTH]
     cdef double complex lanes[WIDTH]
+    if u >= end:                    # nothing to reduce: an empty dimension has no place either
+        return
     cdef Py_ssize_t off = place(p.rsize, p.rstep, p.nr, 0, u, index)
     cdef bint plain = ft_load(p.code, p.kind, base, p.kstep[0], 0, buf) == base
     cdef int k = 0
