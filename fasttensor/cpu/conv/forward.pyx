@@ -69,7 +69,8 @@ cdef Storage laid_out(const real *x, const Lattice *lat, Py_ssize_t planes, cons
     cdef Storage store = None
     ready[0] = x
     if not lat.plain:
-        store = new_storage(planes * lat.plane * sizeof(real))
+        # a vector more than is used, so that runs may be copied by whole vectors
+        store = new_storage((planes * lat.plane + 64) * sizeof(real))
         with nogil:
             fill_planes(x, <real *>store.ptr, planes, lat)
         ready[0] = <real *>store.ptr
@@ -107,7 +108,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
     for c in range(ci):
         for t in range(kernel):
             off[c * kernel + t] = c * lat.plane + taps[t].offset
-    p.groups, p.m, p.k, p.off = geo.groups, co, ci * kernel, off
+    p.groups, p.m, p.k, p.off, p.exact = geo.groups, co, ci * kernel, off, lat.plain
     p.cnt, p.q = geo.out, lat.q
     p.xgroup, p.ximage = ci * lat.plane, geo.c * lat.plane
     p.w, p.wgroup, p.tiled, p.bias = w, co * p.k, False, bias
@@ -138,18 +139,21 @@ cdef struct PackJob:
 
 
 cdef void pack_tiles(PackJob *job, Py_ssize_t index, const real *kind) noexcept nogil:
-    """One tile of w transposed: [o, tap][FT_ROWS input channels]."""
+    """Some 16 outputs of w transposed in tiles: [tile][o, tap][FT_ROWS input channels]."""
     cdef const Geometry *geo = job.geo
-    cdef Py_ssize_t ci = geo.c // geo.groups, co = geo.o // geo.groups, kernel = volume(geo.kernel), o, t, r
-    cdef Py_ssize_t tile = index % job.tiles, group = index // job.tiles, have = min(FT_ROWS, ci - tile * FT_ROWS)
-    cdef real *dst = <real *>job.out + index * co * job.n * FT_ROWS
+    cdef Py_ssize_t ci = geo.c // geo.groups, co = geo.o // geo.groups, kernel = volume(geo.kernel), o, t, r, tile, have
+    cdef Py_ssize_t blocks = (co + 15) // 16, first = index % blocks * 16, group = index // blocks
+    cdef real *dst
     cdef const real *src
-    for o in range(co):
-        src = <const real *>job.w + ((group * co + o) * ci + tile * FT_ROWS) * kernel
-        for t in range(job.n):
-            for r in range(have):
-                dst[r] = src[r * kernel + job.taps[t].index]
-            dst += FT_ROWS
+    for tile in range(job.tiles):
+        have = min(FT_ROWS, ci - tile * FT_ROWS)
+        dst = <real *>job.out + ((group * job.tiles + tile) * co + first) * job.n * FT_ROWS
+        for o in range(first, min(co, first + 16)):
+            src = <const real *>job.w + ((group * co + o) * ci + tile * FT_ROWS) * kernel
+            for t in range(job.n):
+                for r in range(have):
+                    dst[r] = src[r * kernel + job.taps[t].index]
+                dst += FT_ROWS
 
 
 cdef void pack_f32(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -186,7 +190,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
     packed = new_storage(geo.groups * tiles * co * kernel * FT_ROWS * sizeof(real))
     taps = <Tap *>malloc(kernel * sizeof(Tap) + co * kernel * sizeof(Py_ssize_t) + 1)
     off = <Py_ssize_t *>(taps + kernel)
-    p.groups, p.m, p.off, p.q = geo.groups, ci, off, lat.q
+    p.groups, p.m, p.off, p.q, p.exact = geo.groups, ci, off, lat.q, lat.plain
     p.xgroup, p.ximage = co * lat.plane, geo.o * lat.plane
     p.w, p.tiled, p.bias = packed.ptr, True, bias
     p.orow = volume(geo.size)
@@ -215,7 +219,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
                             job.n, p.k = n, co * n
                             p.wgroup = tiles * FT_ROWS * p.k
                             p.out = out + image * p.oimage + (r[0] * geo.size[1] + r[1]) * geo.size[2] + r[2]
-                            parallel_for(geo.groups * tiles, max(1, 65536 // (p.k * FT_ROWS + 1)), pack_f32 if real is float else pack_f64, &job)
+                            parallel_for(geo.groups * ((co + 15) // 16), max(1, 4096 // (ci * n + 1)), pack_f32 if real is float else pack_f64, &job)
                             multiply(&p, scratch.ptr, <real *>NULL)
             image += p.images
     finally:

@@ -25,13 +25,17 @@ enum { FT_VECTOR_BYTES = 16, FT_ROWS = 4, FT_VECS = 3 };
 
 #define FT_INLINE static inline __attribute__((always_inline))
 #define T float
+#define I int
 #define NAME(x) ft_##x##_f32
 #include "micro_body.h"
 #undef T
+#undef I
 #undef NAME
 #define T double
+#define I long long
 #define NAME(x) ft_##x##_f64
 #include "micro_body.h"
 #undef T
+#undef I
 #undef NAME
 #endif

@@ -1,7 +1,9 @@
 /* One element type's tiles; micro.h includes it with T and NAME set. */
 #define V NAME(vector)
+#define VI NAME(indices)
 #define LANES ((ptrdiff_t)(FT_VECTOR_BYTES / sizeof(T)))
 typedef T V __attribute__((vector_size(FT_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+typedef I VI __attribute__((vector_size(FT_VECTOR_BYTES)));
 
 FT_INLINE void NAME(start)(const int rows, const int nv, V acc[FT_ROWS][FT_VECS], const T *init, const T *c,
                            ptrdiff_t ldc, int add)
@@ -83,6 +85,12 @@ static __attribute__((unused, noinline)) void NAME(rows)(int rows, int nv, ptrdi
 #undef FT_WALK
 #undef FT_CASES
 
+/* dst[0..n) = src[0..n) and up to a vector more of both, which must exist. */
+FT_INLINE void NAME(copy_over)(T *dst, const T *src, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i += LANES) *(V *)(dst + i) = *(const V *)(src + i);
+}
+
 /* dst[0..n) = src[0..n): short runs, where a call of memcpy costs more than the copy. */
 FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
 {
@@ -94,17 +102,39 @@ FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
     if (n - i >= 1) dst[i] = src[i];
 }
 
-/* dst[c * ldd + r] = src[r * lds + c], in blocks whose lines stay in L1. */
+/* A LANES x LANES block transposed in registers, by exchanging halves of ever larger squares. */
+FT_INLINE void NAME(transpose_block)(const T *src, ptrdiff_t lds, T *dst, ptrdiff_t ldd)
+{
+    V v[FT_VECTOR_BYTES / sizeof(T)];
+    for (int r = 0; r < LANES; r++) v[r] = *(const V *)(src + r * lds);
+#pragma GCC unroll 4
+    for (int s = 1; s < LANES; s *= 2) {
+        VI low, high;
+        for (int l = 0; l < LANES; l++) {
+            low[l] = l & s ? (int)LANES + l - s : l;
+            high[l] = l & s ? (int)LANES + l : l + s;
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < LANES; r++)
+            if (!(r & s)) {
+                const V a = v[r], b = v[r + s];
+                v[r] = __builtin_shuffle(a, b, low);
+                v[r + s] = __builtin_shuffle(a, b, high);
+            }
+    }
+    for (int r = 0; r < LANES; r++) *(V *)(dst + r * ldd) = v[r];
+}
+
+/* dst[c * ldd + r] = src[r * lds + c] */
 static __attribute__((unused, noinline)) void NAME(transpose)(const T *src, ptrdiff_t lds, T *dst, ptrdiff_t ldd, ptrdiff_t rows, ptrdiff_t cols)
 {
-    for (ptrdiff_t c0 = 0; c0 < cols; c0 += 16)
-        for (ptrdiff_t r0 = 0; r0 < rows; r0 += 16) {
-            const ptrdiff_t cn = cols - c0 < 16 ? cols - c0 : 16, rn = rows - r0 < 16 ? rows - r0 : 16;
+    for (ptrdiff_t c0 = 0; c0 < cols; c0 += LANES)
+        for (ptrdiff_t r0 = 0; r0 < rows; r0 += LANES) {
+            const ptrdiff_t cn = cols - c0 < LANES ? cols - c0 : LANES, rn = rows - r0 < LANES ? rows - r0 : LANES;
             const T *s = src + r0 * lds + c0;
             T *d = dst + c0 * ldd + r0;
-            if (cn == 16 && rn == 16)
-                for (ptrdiff_t c = 0; c < 16; c++)
-                    for (ptrdiff_t r = 0; r < 16; r++) d[c * ldd + r] = s[r * lds + c];
+            if (cn == LANES && rn == LANES)
+                NAME(transpose_block)(s, lds, d, ldd);
             else
                 for (ptrdiff_t c = 0; c < cn; c++)
                     for (ptrdiff_t r = 0; r < rn; r++) d[c * ldd + r] = s[r * lds + c];
@@ -164,4 +194,5 @@ static __attribute__((unused, noinline)) void NAME(dots)(ptrdiff_t taps, const p
     for (; taps > 0; taps--, off++, sums++) NAME(dots_block)(1, off, g, x, n, sums);
 }
 #undef V
+#undef VI
 #undef LANES

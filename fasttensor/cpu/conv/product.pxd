@@ -8,6 +8,7 @@ cdef struct Product:
     const Py_ssize_t *off               # of the k terms in the lattice
     const void *x
     Py_ssize_t xgroup, ximage           # elements
+    bint exact                          # nothing may be read past the last image
     const void *w
     Py_ssize_t wgroup
     bint tiled                          # w is [m / FT_ROWS][k][FT_ROWS] instead of [m][k]

@@ -19,10 +19,12 @@ cdef extern from "micro.h" nogil:
                      const Py_ssize_t *off, const double *init, double *c, Py_ssize_t ldc, int add)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
     void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
+    void ft_copy_over_f32(float *dst, const float *src, Py_ssize_t n)
+    void ft_copy_over_f64(double *dst, const double *src, Py_ssize_t n)
 
 cdef enum:
-    GROUP = 4               # panels packed together: B stays in L2 while every row of A passes
-    KBLOCK = 512            # terms of one packed block
+    GROUP = 4               # panels packed together, at most
+    PACKED = 640 << 10      # bytes of packed panels: they stay in L2 while every row of the weights passes
     MAXPANEL = 64           # pixels of a panel, at most
 
 
@@ -33,6 +35,7 @@ cdef struct Run:
 cdef struct Panel:
     int nv                  # vectors
     int runs
+    bint exact              # runs may not be read past their ends
     Py_ssize_t n            # pixels
     Run run[MAXPANEL]
 
@@ -45,11 +48,11 @@ cdef struct Plan:
     Py_ssize_t spans
     Py_ssize_t rows         # of m a task
     Py_ssize_t splits
-    Py_ssize_t kblock
+    Py_ssize_t kblock       # terms packed at a time
 
 
 cdef Py_ssize_t scratch_bytes() noexcept nogil:
-    return (GROUP * KBLOCK + FT_ROWS) * FT_VECS * FT_VECTOR_BYTES + GROUP * sizeof(Panel)
+    return PACKED + FT_ROWS * FT_VECS * FT_VECTOR_BYTES + GROUP * sizeof(Panel) + FT_VECTOR_BYTES
 
 
 cdef void place(Product *p, Panel *panel, Py_ssize_t first, Py_ssize_t n, Py_ssize_t lanes) noexcept nogil:
@@ -79,6 +82,7 @@ cdef void place(Product *p, Panel *panel, Py_ssize_t first, Py_ssize_t n, Py_ssi
             if d == p.cnt[0]:
                 d = 0
                 image += 1
+    panel.exact = p.exact and run.src + run.n + lanes > (p.images - 1) * p.ximage
 
 
 cdef void pack(const real *x, const Py_ssize_t *off, Py_ssize_t k, Panel *panel, real *dst) noexcept nogil:
@@ -90,9 +94,15 @@ cdef void pack(const real *x, const Py_ssize_t *off, Py_ssize_t k, Panel *panel,
         at = 0
         for r in range(panel.runs):
             if real is float:
-                ft_copy_f32(dst + at, src + panel.run[r].src, panel.run[r].n)
+                if panel.exact:
+                    ft_copy_f32(dst + at, src + panel.run[r].src, panel.run[r].n)
+                else:
+                    ft_copy_over_f32(dst + at, src + panel.run[r].src, panel.run[r].n)
             else:
-                ft_copy_f64(dst + at, src + panel.run[r].src, panel.run[r].n)
+                if panel.exact:
+                    ft_copy_f64(dst + at, src + panel.run[r].src, panel.run[r].n)
+                else:
+                    ft_copy_over_f64(dst + at, src + panel.run[r].src, panel.run[r].n)
             at += panel.run[r].n
         for j in range(at, width):
             dst[j] = 0
@@ -109,14 +119,17 @@ cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *ou
         src = tile + i * width
         for r in range(panel.runs):
             dst = out + i * p.orow + panel.run[r].dst
-            if add:
-                for j in range(panel.run[r].n):
-                    dst[j * step] += src[j]
-            elif step == 1:
+            if step == 1 and not add:
                 if real is float:
                     ft_copy_f32(dst, src, panel.run[r].n)
                 else:
                     ft_copy_f64(dst, src, panel.run[r].n)
+            elif step == 1:
+                for j in range(panel.run[r].n):
+                    dst[j] += src[j]
+            elif add:
+                for j in range(panel.run[r].n):
+                    dst[j * step] += src[j]
             else:
                 for j in range(panel.run[r].n):
                     dst[j * step] = src[j]
@@ -215,16 +228,18 @@ cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
     if plan.pixels == 0 or p.m == 0 or p.groups == 0:
         return
     panels = (plan.pixels + wide - 1) // wide
-    while group > 1 and panels * p.groups < 8 * group:
-        group //= 2
+    blocks = max(1, (p.k * FT_VECS * FT_VECTOR_BYTES + PACKED - 1) // PACKED)
+    plan.kblock = (p.k + blocks - 1) // blocks
+    group = min(GROUP, PACKED // (max(1, plan.kblock) * FT_VECS * FT_VECTOR_BYTES))
+    # At least 8 tasks: of fewer panels, or, with many rows, of fewer rows that pack the same panels again.
+    blocks = (p.m + FT_ROWS - 1) // FT_ROWS
+    while group > 1 and panels * p.groups < (8 * group if blocks < 16 else group):
+        group -= 1
     plan.span = group * wide
     plan.spans = (plan.pixels + plan.span - 1) // plan.span
-    blocks = (p.m + FT_ROWS - 1) // FT_ROWS
-    plan.splits = max(1, min(8 // (plan.spans * p.groups), blocks // 4))
+    plan.splits = max(1, min((8 + plan.spans * p.groups - 1) // (plan.spans * p.groups), blocks // 4))
     plan.rows = (blocks + plan.splits - 1) // plan.splits * FT_ROWS
     plan.splits = (p.m + plan.rows - 1) // plan.rows
-    blocks = max(1, (p.k + KBLOCK - 1) // KBLOCK)
-    plan.kblock = (p.k + blocks - 1) // blocks
     tasks = plan.spans * plan.splits * p.groups
     flops = 2 * plan.span * plan.rows * p.k + 1
     parallel_for(tasks, max(1, 1000000 // flops), task_f32 if real is float else task_f64, &plan)

@@ -40,9 +40,10 @@ cdef struct Work:
     const float *bias
     float *out
     float *ready                    # the input laid out, [n][inputs][4][rows + 1][columns + 1]
-    float *u                        # [16][outputs][inputs]
+    float *u                        # [16][outputs][inputs], a line more apart: a power of two would map all parts to one set of the cache
     char *scratch
     Py_ssize_t bytes                # scratch of one thread
+    Py_ssize_t ustep                # from one of the 16 parts of u to the next
     Py_ssize_t n, inputs, outputs, height, width
     Py_ssize_t rows, columns, pitch # tiles of an image; of a laid-out row
     Py_ssize_t panels, splits, per  # panels; tasks that share one; outputs of a task
@@ -59,7 +60,7 @@ cdef bint winograd_fits(const Geometry *geo, Py_ssize_t inputs, Py_ssize_t outpu
             or geo.stride[1] != 1 or geo.stride[2] != 1 or geo.dil[1] != 1 or geo.dil[2] != 1):
         return False
     # weights cost a transform, and thin tiles waste lanes
-    return inputs >= 16 and outputs >= 16 and tiles >= 2 * LANES and out[1] >= 2 and out[2] >= 2
+    return inputs >= 16 and outputs >= 16 and tiles >= 4 * LANES and out[1] >= 2 and out[2] >= 2
 
 
 cdef void weights(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -74,7 +75,7 @@ cdef void weights(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
             # w is [outputs][inputs][9]; for a gradient [inputs][outputs][9], turned round
             w = job.w + (c * job.outputs + o) * 9 if job.gradient else job.w + (o * job.inputs + c) * 9
             ft_winograd_weight(w, 9 * job.outputs if job.gradient else 9, -1 if job.gradient else 1, <int>n,
-                               job.u + o * job.inputs + c, job.outputs * job.inputs)
+                               job.u + o * job.inputs + c, job.ustep)
 
 
 cdef void lay_out(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -140,7 +141,7 @@ cdef void transform(Work *job, Run *runs, int count, Py_ssize_t first, int nv, f
                         j += LANES
             for k in range(16):
                 d[k] = packed + k * 2 * WIDE
-        ft_winograd_input(d, nv, v + c * wide, job.inputs * wide)
+        ft_winograd_input(d, nv, v + c * wide, job.inputs * wide + LANES)
 
 
 cdef void panel_task(Work *job, Py_ssize_t index) noexcept nogil:
@@ -148,7 +149,7 @@ cdef void panel_task(Work *job, Py_ssize_t index) noexcept nogil:
     cdef Py_ssize_t first, o, wide, last, left, low, high
     cdef int nv, count, rows, r, i, k, s
     cdef float *v = <float *>(job.scratch + thread_index() * job.bytes)
-    cdef float *m = v + 16 * job.inputs * WIDE
+    cdef float *m = v + 16 * (job.inputs * WIDE + LANES)
     cdef float *packed = m + 16 * FT_ROWS * WIDE
     cdef float *lines = packed + 16 * 2 * WIDE
     cdef float *dst
@@ -163,8 +164,8 @@ cdef void panel_task(Work *job, Py_ssize_t index) noexcept nogil:
         rows = <int>min(FT_ROWS, high - o)
         for k in range(16):
             for r in range(rows):
-                a[r] = job.u + (k * job.outputs + o + r) * job.inputs
-            ft_tile_f32(rows, nv, job.inputs, a, 1, v + k * job.inputs * wide, NULL, NULL, m + k * FT_ROWS * wide, wide, 0)
+                a[r] = job.u + k * job.ustep + (o + r) * job.inputs
+            ft_tile_f32(rows, nv, job.inputs, a, 1, v + k * (job.inputs * wide + LANES), NULL, NULL, m + k * FT_ROWS * wide, wide, 0)
         for r in range(rows):
             ft_winograd_output(m + r * wide, FT_ROWS * wide, nv, job.bias[o + r] if job.bias != NULL else 0, lines, 2 * WIDE)
             for i in range(count):
@@ -210,8 +211,9 @@ cdef bint winograd(const Geometry *geo, const float *x, const float *w, const fl
     chunk = max(1, min(geo.n, (16 << 20) // (plane * 4)))
     # the last runs are copied by whole vectors
     ready = new_storage((chunk * plane + 2 * WIDE) * 4)
-    u = new_storage(16 * job.outputs * job.inputs * 4)
-    job.bytes = (16 * job.inputs * WIDE + 16 * FT_ROWS * WIDE + 16 * 2 * WIDE + 4 * WIDE) * 4
+    job.ustep = job.outputs * job.inputs + LANES
+    u = new_storage(16 * job.ustep * 4)
+    job.bytes = (16 * (job.inputs * WIDE + LANES) + 16 * FT_ROWS * WIDE + 16 * 2 * WIDE + 4 * WIDE) * 4
     scratch = new_storage(thread_count() * job.bytes)
     job.ready, job.u, job.scratch = <float *>ready.ptr, <float *>u.ptr, scratch.ptr
     result = job.outputs * job.height * job.width
