@@ -371,7 +371,7 @@ def max_pool(Tensor x, tuple windows):
     cdef Job job
     cdef int code = work_code(x.code)
     cdef Tensor plain = cast(contiguous(x), code), out, indices
-    start(&w, plain.shape, windows)
+    start(&w, tuple(plain.shape), windows)
     try:
         out, indices = shaped(x, len(windows), w.out, code), shaped(x, len(windows), w.out, INT64)
         job.w, job.code, job.x, job.out, job.indices = &w, code, plain.ptr, out.ptr, <int64_t *>indices.ptr
@@ -421,7 +421,7 @@ def max_unpool(Tensor x, Tensor indices, tuple sizes):
 
 def max_pool_gather(Tensor x, Tensor indices, int nd):
     """The values of x at the indices."""
-    return through(x, indices, nd, indices.shape[indices.rank - nd:], False, False, "max_unpool_backward")
+    return through(x, indices, nd, tuple(indices.shape)[indices.rank - nd:], False, False, "max_unpool_backward")
 
 
 def avg_pool(Tensor x, tuple windows, Py_ssize_t divisor, bint count_padding):
@@ -430,7 +430,7 @@ def avg_pool(Tensor x, tuple windows, Py_ssize_t divisor, bint count_padding):
     cdef Job job
     cdef int code = work_code(x.code)
     cdef Tensor plain = cast(contiguous(x), code), out
-    start(&w, plain.shape, windows)
+    start(&w, tuple(plain.shape), windows)
     try:
         w.divisor, w.count_padding = divisor, count_padding
         out = shaped(x, len(windows), w.out, code)

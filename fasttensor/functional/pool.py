@@ -23,7 +23,7 @@ def check(name, nd, input):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
     rank = input.dim()
-    if rank not in (nd + 1, nd + 2) or 0 in input.shape[rank - nd - (rank == nd + 2):]:
+    if rank not in (nd + 1, nd + 2) or 0 in input.shape[rank - nd - 1:]:
         raise RuntimeError(f"{name}: expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got {description(input)}")
     if input.dtype.is_complex or input.dtype.name == "bool":
         raise RuntimeError(f'"{name}" not implemented for {description(input)}: expected floating point or integer values')

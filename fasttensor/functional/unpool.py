@@ -157,7 +157,8 @@ def fractional(name, nd, input, kernel_size, output_size, output_ratio, samples)
     from fasttensor.functional.joining import stack
     shape = (*input.shape[:lead], *out)
     if not values:
-        return input.new_empty(shape), input.new_empty(shape, dtype=samples.dtype)
+        empty = input.new_empty(shape)
+        return empty, empty.long()
     return stack(values).reshape(shape), stack(indices).reshape(shape)
 
 

@@ -26,11 +26,14 @@ def by_weight(g, x, sizes, options):
     return backend(g).convolution_weight(g, x, sizes, *options)
 
 
-def by_output(x, w, options):
-    """The convolution itself, as the gradient of the gradients."""
-    if recording():
-        return apply(Convolution, x, w, None, *options)
-    return backend(x).convolution(x, w, None, *options)
+def by_output(x, w, sizes, options):
+    """The convolution itself, as the gradient of the gradients; `sizes` are of its result."""
+    y = apply(Convolution, x, w, None, *options) if recording() else backend(x).convolution(x, w, None, *options)
+    # an output_padding of a stride or more leaves room for windows that the result did not have
+    for dim in range(2, len(sizes)):
+        if y.shape[dim] != sizes[dim]:
+            y = y.narrow(dim, 0, sizes[dim])
+    return y
 
 
 def by_bias(g):
@@ -71,7 +74,7 @@ class ConvolutionInput(Rule):
     def backward(ctx, gg):
         g, w = ctx.saved
         need_g, need_w, need_bias = ctx.needs_input_grad[:3]
-        return (by_output(gg, conjugate(w), ctx.options) if need_g else None,
+        return (by_output(gg, conjugate(w), tuple(g.shape), ctx.options) if need_g else None,
                 by_weight(conjugate(g), gg, tuple(w.shape), ctx.options) if need_w else None,
                 by_bias(gg) if need_bias else None, None, None, None, None, None)
 
@@ -90,7 +93,7 @@ class ConvolutionWeight(Rule):
     def backward(ctx, gw):
         g, x = ctx.saved
         need_g, need_x = ctx.needs_input_grad[:2]
-        return (by_output(conjugate(x), gw, ctx.options) if need_g else None,
+        return (by_output(conjugate(x), gw, tuple(g.shape), ctx.options) if need_g else None,
                 by_input(conjugate(g), gw, tuple(x.shape), ctx.options) if need_x else None,
                 None, None, None, None, None)
 
