@@ -55,7 +55,9 @@ def replicated(size, before, after):
 def wrapped(size, before, after):
     if before > size or after > size:
         raise RuntimeError(f"pad: with mode 'circular', padding value causes wrapping around more than once: ({before}, {after}) at a dimension of size {size}")
-    return [i % size for i in range(-before, size + after)]
+    # what negative widths cut does not come back at the other end
+    kept = range(max(-before, 0), size - max(-after, 0))
+    return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))]
 
 
 PLACES = {"reflect": reflected, "replicate": replicated, "circular": wrapped}
@@ -82,7 +84,7 @@ def pad(input, pad, mode="constant", value=None):
     nd = len(pad) // 2
     if nd not in (1, 2, 3) or input.dim() not in (nd + 1, nd + 2):
         raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: got {description(input)} and pad {tuple(pad)}")
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     places = PLACES[mode]
     for dim in range(input.dim() - nd, input.dim()):
         before, after = widths[dim]
