@@ -1,10 +1,10 @@
-"""The two products that programs call most, recorded without an interpreted step: a @ b where b is a
-matrix, and x @ w.T + bias. Rules for the others are in rules/matmul.py."""
-from fasttensor._core.dtype cimport BOOL, COMPLEX64, FLOAT16
+"""The products that programs call most, recorded without an interpreted step: a @ b where b is a matrix or
+the batches are equal, x @ w.T + bias, and addmm. Rules for the others are in rules/matmul.py."""
+from fasttensor._core.dtype cimport BOOL, COMPLEX64, FLOAT32, FLOAT64, is_float_code
 from fasttensor._core.tensor cimport Tensor, Node, describe, CPU
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
-from fasttensor.autograd.graph cimport requires, new_node, add_input, set_history, set_saved, get_saved
+from fasttensor.autograd.graph cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, TRANSPOSED, CONJUGATED)
 from importlib import import_module
 
@@ -20,8 +20,9 @@ cdef Tensor forward_mm(Tensor a, Tensor b):
 
 
 cdef object adjoint(Tensor t):
-    """The conjugate transpose as a differentiable view or operation."""
-    return t.t() if t.code < COMPLEX64 else t.t().conj()
+    """The conjugate transpose of the last two dimensions, differentiable."""
+    cdef object turned = t.t() if t.rank == 2 else t.transpose(-2, -1)
+    return turned if t.code < COMPLEX64 else turned.conj()
 
 
 cdef object rows_of(Tensor t):
@@ -33,44 +34,61 @@ cdef Tensor record_mm(Tensor a, Tensor b):
     cdef Node node
     cdef bint need_a = requires(a), need_b = requires(b)
     if (need_a or need_b) and grad_enabled():
-        node = new_node(mm_backward, "MmBackward0" if a.rank == 2 else "UnsafeViewBackward0")
+        node = new_node(mm_backward, "BmmBackward0" if b.rank > 2 else "MmBackward0" if a.rank == 2 else "UnsafeViewBackward0")
         add_input(node, a)
         add_input(node, b)
         set_saved(node, (a if need_b else None, b if need_a else None))
+        node.par[0] = b.rank == 2 and a.rank > 2
         set_history(out, node, 0)
     return out
 
 
 cdef object mm_backward(Node node, object grad):
-    cdef object a, b, ga = None, gb = None
-    cdef Tensor g = grad
+    cdef object a, b
     a, b = get_saved(node)
+    return product_gradients(<Tensor>grad, a, b, node.par[0] != 0)
+
+
+cdef tuple product_gradients(Tensor g, object a, object b, bint rows):
+    """Gradients g b^H and a^H g of a @ b; a is None where b's is not needed, b where a's is not. With `rows`,
+    b is one matrix for all of a's batch, which counts as rows."""
+    cdef object ga = None, gb = None
     if grad_enabled():
         if b is not None:
             ga = record_mm(g, adjoint(b))
         if a is not None:
-            gb = record_mm(adjoint(rows_of(a)), rows_of(g))
+            gb = record_mm(adjoint(rows_of(a)), rows_of(g)) if rows else record_mm(adjoint(a), g)
     elif g.dev == CPU:
         if b is not None:
             ga = product(g, <Tensor>b, 0, TRANSPOSED | CONJUGATED, None, 0, 1, 0)
         if a is not None:
-            gb = product(flat_rows(<Tensor>a), flat_rows(g), TRANSPOSED | CONJUGATED, 0, None, 0, 1, 0)
+            gb = product(flat_rows(<Tensor>a) if rows else a, flat_rows(g) if rows else g, TRANSPOSED | CONJUGATED, 0, None, 0, 1, 0)
     else:
         if b is not None:
             ga = backend(g).bmm(g, b, 0, TRANSPOSED | CONJUGATED)
         if a is not None:
-            gb = backend(g).mm(rows_of(a), rows_of(g), TRANSPOSED | CONJUGATED, 0)
+            gb = backend(g).bmm(rows_of(a) if rows else a, rows_of(g) if rows else g, TRANSPOSED | CONJUGATED, 0)
     return ga, gb
 
 
 cdef bint fits(object a, object b) except -1:
     """Whether a @ b is a product that record_mm takes."""
     cdef Tensor x, y
+    cdef int dim
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         return False
     x, y = a, b
-    return (y.rank == 2 and x.rank >= 2 and x.code == y.code and x.dev == y.dev and x.code != BOOL
-            and x.sizes[x.rank - 1] == y.sizes[0])
+    if (y.rank < 2 or x.rank < 2 or x.code != y.code or x.dev != y.dev or x.code == BOOL
+            or x.sizes[x.rank - 1] != y.sizes[y.rank - 2]):
+        return False
+    if y.rank == 2:
+        return True
+    if x.rank != y.rank:
+        return False
+    for dim in range(x.rank - 2):
+        if x.sizes[dim] != y.sizes[dim]:
+            return False
+    return True
 
 
 cdef object matmul_slot(object a, object b):
@@ -84,15 +102,57 @@ cdef object matmul_slot(object a, object b):
     return _general(a, b)
 
 
-def try_mm(a, b):
-    """``a @ b`` where `b` is a matrix and `a` has two or more dimensions, else None."""
-    return record_mm(<Tensor>a, <Tensor>b) if fits(a, b) else None
+def try_mm(a, b, int rank=0):
+    """``a @ b`` where `b` is a matrix or has `a`'s batch, else None; `rank`: of both, 0 for any."""
+    if not fits(a, b) or (rank and ((<Tensor>a).rank != rank or (<Tensor>b).rank != rank)):
+        return None
+    return record_mm(<Tensor>a, <Tensor>b)
+
+
+def try_addmm(c, a, b, beta, alpha):
+    """``beta * c + alpha * (a @ b)`` for real floating-point operands of equal rank, else None."""
+    cdef Tensor x, y, z, out
+    cdef Node node
+    cdef int dim, lead
+    if not fits(a, b) or not isinstance(c, Tensor) or not isinstance(beta, (int, float)) or not isinstance(alpha, (int, float)):
+        return None
+    x, y, z = a, b, c
+    lead = x.rank - z.rank
+    if x.rank != y.rank or lead < 0 or z.code != x.code or z.dev != x.dev or not is_float_code(x.code):
+        return None
+    for dim in range(z.rank):
+        if z.sizes[dim] != 1 and z.sizes[dim] != (x.sizes[dim + lead] if dim + lead < x.rank - 1 else y.sizes[y.rank - 1]):
+            return None
+    out = product(x, y, 0, 0, z, beta, alpha, 0) if x.dev == CPU else backend(x).addmm(z, x, y, beta, alpha)
+    if grad_enabled() and (requires(z) or requires(x) or requires(y)):
+        node = new_node(addmm_backward, "AddmmBackward0" if x.rank == 2 else "BaddbmmBackward0")
+        add_input(node, z)
+        add_input(node, x)
+        add_input(node, y)
+        set_saved(node, (x if requires(y) else None, y if requires(x) else None))
+        node.out_meta = tuple([z.sizes[dim] for dim in range(z.rank)])
+        node.par[0], node.par[1] = beta, alpha
+        set_history(out, node, 0)
+    return out
+
+
+cdef object addmm_backward(Node node, object grad):
+    cdef object a, b, ga, gb, gc = None
+    cdef Tensor g
+    a, b = get_saved(node)
+    if node.inputs[0] is not None:
+        gc = shrink_to(grad if node.par[0] == 1 else grad * node.par[0], <tuple>node.out_meta)
+    if a is None and b is None:
+        return gc, None, None
+    g = grad if node.par[1] == 1 else grad * node.par[1]
+    ga, gb = product_gradients(g, a, b, False)
+    return gc, ga, gb
 
 
 cdef Tensor forward_linear(Tensor x, Tensor w, Tensor bias):
     if x.dev != CPU:
         return backend(x).linear(x, w, bias)
-    if x.code == 8 or x.code == 9:
+    if x.code == FLOAT32 or x.code == FLOAT64:
         return linear_plain(x, w, bias, 0)
     return product(x, w, 0, TRANSPOSED, bias, 1, 1, 0)
 

@@ -13,10 +13,12 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_view, set_geometry, cast, contiguous, describe, CPU
 from fasttensor._core.element cimport write_element
+from fasttensor.cpu.blas cimport complex_gemm
 from fasttensor.cpu.gemm.blocks cimport *
 
 cdef enum:
     MAX_RANK = 64
+    BLAS_PAYS = 1 << 15      # complex multiply-adds from which OpenBLAS is the faster
     SMALL = 1 << 15          # multiply-adds below which the GIL is kept
 
 ACTIVATIONS = {None: ACT_NONE, "relu": ACT_RELU, "gelu": ACT_GELU, "gelu_tanh": ACT_GELU_TANH, "silu": ACT_SILU,
@@ -60,12 +62,31 @@ cdef inline int multiply_released(Product *g) except -1:
     return 0
 
 
+cdef bint by_blas(Product *g, bint conj_a, bint conj_b) except -1:
+    cdef Py_ssize_t item, rest, place, oa, ob, oc, size = ITEMSIZE[g.code]
+    cdef int dim
+    for item in range(g.batch):
+        rest, oa, ob, oc = item, 0, 0, 0
+        for dim in range(g.batch_rank - 1, -1, -1):
+            place = rest % g.batch_sizes[dim]
+            rest //= g.batch_sizes[dim]
+            oa += place * g.batch_a[dim]
+            ob += place * g.batch_b[dim]
+            oc += place * g.batch_c[dim]
+        if not complex_gemm(g.code, g.m, g.n, g.k, g.a + oa * size, g.ars, g.acs, conj_a, g.b + ob * size, g.brs, g.bcs, conj_b,
+                            g.c + oc * size, g.crs):
+            return False
+    return True
+
+
 cdef int multiply_complex(Product *g, int conj_a, int conj_b) except -1:
-    """Four real products on the parts; alpha and beta of `g` are not read, D must be NULL."""
+    """BLAS, or four real products on the parts; alpha and beta of `g` are not read, D must be NULL."""
     cdef Product r, whole = g[0]
     cdef int size = 4 if g.code == COMPLEX64 else 8, part, dim
     cdef double sa = -1 if conj_a else 1, sb = -1 if conj_b else 1
     cdef Py_ssize_t steps[3][MAX_RANK]
+    if g.m * <double>g.n * g.k >= BLAS_PAYS and by_blas(g, conj_a, conj_b):
+        return 0
     whole.code = FLOAT32 if g.code == COMPLEX64 else FLOAT64
     whole.ars, whole.acs, whole.brs, whole.bcs, whole.crs, whole.ccs = 2 * g.ars, 2 * g.acs, 2 * g.brs, 2 * g.bcs, 2 * g.crs, 2 * g.ccs
     for dim in range(g.batch_rank):

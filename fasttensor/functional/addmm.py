@@ -2,6 +2,7 @@
 written; where beta is 0 it is not read at all."""
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.products import try_addmm
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
 from fasttensor.functional.common import give, in_place
@@ -38,6 +39,9 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]
     tensor([6., 6., 6.])
     """
+    result = try_addmm(input, mat1, mat2, beta, alpha) if out is None and isinstance(mat1, Tensor) and mat1.ndim == 2 else None
+    if result is not None:
+        return result
     check_tensors("addmm", input, mat1, mat2)
     if mat1.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"addmm: mat1 and mat2 must be matrices, got {show(mat1, mat2)}")
@@ -110,6 +114,9 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.baddbmm(fasttensor.ones(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
+    result = try_addmm(input, batch1, batch2, beta, alpha) if out is None and isinstance(batch1, Tensor) and batch1.ndim == 3 else None
+    if result is not None:
+        return result
     check_tensors("baddbmm", input, batch1, batch2)
     check_batches("baddbmm", batch1, batch2)
     check_dtypes("baddbmm", input, batch1, batch2)

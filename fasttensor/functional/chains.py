@@ -1,4 +1,8 @@
 """Products of many matrices, powers, and dot products along a dimension."""
+from importlib import import_module
+
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.matmul import Unit
 from fasttensor.functional.common import give
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, mm, show
 
@@ -108,12 +112,11 @@ def matrix_power(input, n, *, out=None):
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but got {show(input)}")
     if n < 0:
-        from fasttensor.functional.linalg import inv
-        input, n = inv(input), -n
+        input, n = import_module("fasttensor.linalg").inv(input), -n
     if n == 0:
         from fasttensor.functional.ranges import eye
         unit = eye(input.shape[-1], dtype=input.dtype, device=input.device)
-        return give(out, unit.expand(input.shape).clone(), "linalg.matrix_power")
+        return give(out, apply(Unit, input, unit), "linalg.matrix_power")
     result = None
     while n:
         if n & 1:

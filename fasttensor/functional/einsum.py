@@ -1,6 +1,7 @@
 """Products written by their indices: einsum, tensordot, kron, bilinear. All come down to one batched
 matrix product a pair of operands."""
 import string
+from functools import lru_cache
 
 from fasttensor._core.tensor import Tensor
 from fasttensor.functional.common import give
@@ -29,6 +30,10 @@ def einsum(*args):
         equation, operands = args[0], list(args[1:])
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
+        if len(operands) == 2 and isinstance(operands[0], Tensor) and isinstance(operands[1], Tensor):
+            plan = pair_plan(equation, operands[0].shape, operands[1].shape)
+            if plan is not None and operands[0].dtype == operands[1].dtype:
+                return run_pair(plan, *operands)
         terms, result = parse_equation(equation)
     else:
         terms, result, operands = parse_sublists(args)
@@ -41,6 +46,52 @@ def einsum(*args):
         raise RuntimeError(f"einsum(): {few} operands were provided than specified in the equation {equation!r}: {len(operands)} for {len(terms)}")
     check_dtypes("einsum", *operands)
     return contract([prepare(t, term, k, equation) for k, (t, term) in enumerate(zip(operands, terms))], result, equation)
+
+
+@lru_cache(512)
+def pair_plan(equation, p, q):
+    """How two operands of these shapes become one product of matrices: (permutation, shape) of each and of the
+    result, None for a step without effect. None altogether for what needs sums, diagonals or broadcasting."""
+    terms, result = parse_equation(equation)
+    if len(terms) != 2 or "." in equation.replace("->", "") or len(terms[0]) != len(p) or len(terms[1]) != len(q):
+        return None
+    left, right = terms
+    once = "".join(sorted(c for c in set(left + right) if (left + right).count(c) == 1))
+    result = once if result is None else result
+    if any(len(set(t)) != len(t) for t in (left, right, result)) or not set(result) <= set(left + right):
+        return None
+    batch = [c for c in left if c in right and c in result]
+    summed = [c for c in left if c in right and c not in result]
+    rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
+    if not summed or not set(rows + columns) <= set(result) or any(p[left.index(c)] != q[right.index(c)] for c in batch + summed):
+        return None
+    sizes = {**dict(zip(left, p)), **dict(zip(right, q))}
+    n, m, k, o = (numel(sizes[c] for c in group) for group in (batch, rows, summed, columns))
+    head = (n,) if batch else ()
+    out = batch + rows + columns
+
+    def step(have, want, shape):
+        order = None if list(have) == want else tuple(have.index(c) for c in want)
+        return order, None if tuple(sizes[c] for c in want) == shape else shape
+    full = tuple(sizes[c] for c in out)
+    return (*step(left, batch + rows + summed, head + (m, k)), *step(right, batch + summed + columns, head + (k, o)),
+            None if full == head + (m, o) else full, None if out == list(result) else tuple(out.index(c) for c in result))
+
+
+def run_pair(plan, a, b):
+    order_a, shape_a, order_b, shape_b, shape, order = plan
+    if order_a is not None:
+        a = a.permute(order_a)
+    if shape_a is not None:
+        a = a.reshape(shape_a)
+    if order_b is not None:
+        b = b.permute(order_b)
+    if shape_b is not None:
+        b = b.reshape(shape_b)
+    c = matmul(a, b)
+    if shape is not None:
+        c = c.reshape(shape)
+    return c if order is None else c.permute(order)
 
 
 def parse_equation(equation):

@@ -51,13 +51,15 @@ def mm(input, mat2, *, out=None):
     >>> fasttensor.mm(fasttensor.ones(2, 3), fasttensor.ones(3, 4)).shape
     torch.Size([2, 4])
     """
+    result = try_mm(input, mat2, 2)
+    if result is not None:
+        return result if out is None else give(out, result, "mm")
     check_tensors("mm", input, mat2)
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"mm: both arguments must be matrices (2-d), got {show(input, mat2)}; see matmul or bmm")
     check_dtypes("mm", input, mat2)
     check_matrix_sizes("mm", input, mat2)
-    result = try_mm(input, mat2)
-    return give(out, apply(Mm, input, mat2) if result is None else result, "mm")
+    return give(out, apply(Mm, input, mat2), "mm")
 
 
 def bmm(input, mat2, *, out=None):
@@ -70,6 +72,9 @@ def bmm(input, mat2, *, out=None):
     >>> fasttensor.bmm(fasttensor.ones(5, 2, 3), fasttensor.ones(5, 3, 4)).shape
     torch.Size([5, 2, 4])
     """
+    result = try_mm(input, mat2, 3)
+    if result is not None:
+        return result if out is None else give(out, result, "bmm")
     check_tensors("bmm", input, mat2)
     check_batches("bmm", input, mat2)
     check_dtypes("bmm", input, mat2)

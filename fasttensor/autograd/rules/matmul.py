@@ -113,6 +113,19 @@ class Dot(Rule):
                 g * (x.conj() if x.is_complex() else x) if ctx.needs_input_grad[1] else None)
 
 
+class Unit(Rule):
+    """The zeroth power of x: the unit matrix, whose gradient is zero."""
+    name = "LinalgMatrixPowerBackward0"
+
+    @staticmethod
+    def forward(ctx, x, unit):
+        return unit.expand(x.shape).clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 0, None
+
+
 def mm(a, b):
     return apply(Mm, a, b)
 
