@@ -88,6 +88,10 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     check_tensors("addr", input, vec1, vec2)
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
+    if input.dtype == vec1.dtype == vec2.dtype and (input.is_floating_point() or input.is_complex()):
+        check_factors("addr", input, beta=beta, alpha=alpha)
+        addend = expanded("addr", input, (vec1.shape[0], vec2.shape[0]))
+        return give(out, apply(Addmm, addend, vec1.unsqueeze(1), vec2.unsqueeze(0), beta, alpha), "addr")
     boolean = all(repr(t.dtype) == "torch.bool" for t in (input, vec1, vec2))
     product = vec1.unsqueeze(1) * vec2.unsqueeze(0)
     addend = expanded("addr", input, product.shape)

@@ -3,6 +3,7 @@ matrix product a pair of operands."""
 import string
 from functools import lru_cache
 
+from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
 from fasttensor.functional.common import give
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, numel, show
@@ -194,11 +195,11 @@ def cheapest_pair(parts, wanted, sizes):
 
 
 def sum_out(t, labels, keep):
-    """Sum over the dimensions that nothing else reads."""
+    """Sum over the dimensions that nothing else reads; small integers become int64, as in `sum`."""
     drop = [k for k, label in enumerate(labels) if label not in keep]
     if not drop:
         return t, labels
-    return t.sum(drop, dtype=t.dtype), [label for label in labels if label in keep]
+    return t.sum(drop), [label for label in labels if label in keep]
 
 
 def multiply_pair(a, la, b, lb, keep):
@@ -227,6 +228,8 @@ def multiply_pair(a, la, b, lb, keep):
             b = b.unsqueeze(len(batch))
         return a * b, out
     b = b.permute([lb.index(c) for c in batch + summed + right])
+    if a.dtype != b.dtype:
+        a, b = a.to(promote_types(a.dtype, b.dtype)), b.to(promote_types(a.dtype, b.dtype))
     nb, nl, ns = len(batch), len(left), len(summed)
     shape = tuple(a.shape[:nb + nl]) + tuple(b.shape[nb + ns:])
     m, k, n = numel(a.shape[nb:nb + nl]), numel(b.shape[nb:nb + ns]), numel(b.shape[nb + ns:])
