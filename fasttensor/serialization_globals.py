@@ -1,0 +1,186 @@
+"""What a saved file may name, and what the names stand for here.
+
+`data.pkl` is a pickle, and a pickle calls what it names. These are the only callables that a file
+can reach: builders of tensors and parameters, plain containers, dtypes.
+"""
+import contextlib
+import pickle
+import sys
+from _codecs import encode
+from collections import Counter, OrderedDict, defaultdict
+
+from fasttensor._core import construct
+from fasttensor._core.device import device as Device
+from fasttensor._core.dtype import ALIASES, DTYPES
+from fasttensor._core.tensor import Size, Tensor
+
+STORAGE_NAMES = {"float32": "FloatStorage", "float64": "DoubleStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
+                 "int64": "LongStorage", "int32": "IntStorage", "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage",
+                 "bool": "BoolStorage", "complex64": "ComplexFloatStorage", "complex128": "ComplexDoubleStorage"}
+
+
+class Name:
+    """A function or type of PyTorch, by name: what a writer puts into a file."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+    def __call__(self):
+        raise TypeError(f"{self.module}.{self.name} is only a name")
+
+
+class StorageType:
+    """The element type of a storage in a file; with its memory once that was read."""
+
+    def __init__(self, name, storage=None, where=None):
+        self.name, self.storage, self.where = name, storage, where
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return DTYPES[self.name].itemsize
+
+
+def _tensor_v2(storage, offset, size, stride, requires_grad=False, backward_hooks=None, metadata=None):
+    made = construct.over_storage(storage.storage, DTYPES[storage.name], size, stride, offset)
+    if storage.where is not None:
+        made = made.to(storage.where)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _tensor_v1(storage, offset, size, stride):
+    return _tensor_v2(storage, offset, size, stride)
+
+
+def _parameter(data, requires_grad, backward_hooks):
+    from fasttensor.nn.parameter import Parameter
+    return Parameter(data, requires_grad)
+
+
+def _parameter_with_state(data, requires_grad, backward_hooks, state):
+    return _with_state(_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _with_state(made, state):
+    if isinstance(state, tuple):        # (__dict__, slots)
+        state = {**(state[0] or {}), **(state[1] or {})}
+    for name, value in (state or {}).items():
+        if not str(name).startswith("_"):
+            setattr(made, name, value)
+    return made
+
+
+def _from_type(function, new_type, arguments, state):
+    made = function(*arguments)
+    if type(made) is not new_type:
+        made = made.as_subclass(new_type)
+    return _with_state(made, state)
+
+
+def _bytearray(data=b"", *encoding):
+    if not isinstance(data, (bytes, str, list)):
+        raise ValueError(f"bytearray of {type(data).__name__}")
+    return bytearray(data, *encoding)
+
+
+def _layout(name):
+    from fasttensor import strided
+    return strided
+
+
+def _parameter_class():
+    from fasttensor.nn.parameter import Parameter
+    return Parameter
+
+
+_TABLE = {
+    "torch._utils._rebuild_tensor_v2": _tensor_v2, "torch._utils._rebuild_tensor": _tensor_v1,
+    "torch._utils._rebuild_parameter": _parameter, "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
+    "torch._tensor._rebuild_from_type_v2": _from_type, "torch.Size": Size, "torch.device": Device, "torch.Tensor": Tensor,
+    "torch.serialization._get_layout": _layout, "collections.OrderedDict": OrderedDict, "collections.Counter": Counter,
+    "collections.defaultdict": defaultdict, "_codecs.encode": encode, "torch.UntypedStorage": StorageType("uint8"),
+    "torch.storage.UntypedStorage": StorageType("uint8"),
+}
+_TABLE.update(("builtins." + t.__name__, t) for t in (set, frozenset, complex, slice))
+_TABLE.update(("__builtin__." + t.__name__, t) for t in (set, frozenset, complex, slice))
+_TABLE["builtins.bytearray"] = _TABLE["__builtin__.bytearray"] = _bytearray
+_TABLE.update(("torch." + name, d) for name, d in DTYPES.items())
+_TABLE.update(("torch." + alias, DTYPES[name]) for alias, name in ALIASES.items())
+_TABLE.update(("torch." + storage, StorageType(name)) for name, storage in STORAGE_NAMES.items())
+_safe = []
+
+
+def add_safe_globals(safe_globals):
+    """Let files name these classes and functions: each as itself, or as (object, "its.name.in.files")."""
+    _safe.extend(safe_globals)
+
+
+def clear_safe_globals():
+    """Forget what ``add_safe_globals`` added."""
+    _safe.clear()
+
+
+def get_safe_globals():
+    """What ``add_safe_globals`` added."""
+    return list(_safe)
+
+
+@contextlib.contextmanager
+def safe_globals(safe_globals):
+    """``add_safe_globals`` for a block."""
+    before = list(_safe)
+    _safe.extend(safe_globals)
+    try:
+        yield
+    finally:
+        _safe[:] = before
+
+
+def _imported(module, name):
+    """What the program itself has already imported under a name, or None."""
+    found = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def allowed(module, name, trusted):
+    """The object that a file may mean by a name; pickle.UnpicklingError for any other."""
+    key = f"{module}.{name}"
+    if key in _TABLE:
+        return _TABLE[key]
+    if key in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
+        return _parameter_class()
+    for entry in _safe:
+        value, known = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
+        if known == key:
+            return value
+    if trusted:
+        found = _class_of_program(module, name)
+        if found is not None:
+            return found
+    raise pickle.UnpicklingError(
+        f"Weights only load failed: the file names {key}, which is not allowed. "
+        + ("weights_only=False accepts modules and classes that this program has imported, but no functions. " if trusted else "")
+        + f"If you trust the file, import {key} and declare it: fasttensor.serialization.add_safe_globals([{name.split('.')[-1]}]).")
+
+
+def _class_of_program(module, name):
+    """A Module, optimizer or data class that is already imported; PyTorch's own stand for ours."""
+    from importlib import import_module
+    if module.split(".")[0] in ("torch", "fasttensor"):
+        ours = "fasttensor" + module[module.index("."):] if "." in module else "fasttensor"
+        if ".nn" in ours:
+            import_module("fasttensor.nn")
+        found = _imported(ours, name) or (_imported("fasttensor.nn", name) if ".nn." in ours else None)
+        return found if isinstance(found, type) else None
+    found = _imported(module, name)
+    if not isinstance(found, type) or module in ("builtins", "os", "sys", "posix", "nt", "subprocess", "importlib", "ctypes", "types"):
+        return None
+    from fasttensor.nn import Module
+    import enum
+    if issubclass(found, (Module, enum.Enum, Tensor)) or hasattr(found, "__dataclass_fields__") or module == "argparse" and name == "Namespace":
+        return found
+    return None
