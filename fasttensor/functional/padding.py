@@ -57,6 +57,8 @@ def wrapped(size, before, after):
         raise RuntimeError(f"pad: with mode 'circular', padding value causes wrapping around more than once: ({before}, {after}) at a dimension of size {size}")
     # what negative widths cut does not come back at the other end
     kept = range(max(-before, 0), size - max(-after, 0))
+    if not kept:
+        raise RuntimeError(f"pad: with mode 'circular', nothing is left to repeat of a dimension of size {size} with padding ({before}, {after})")
     return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))]
 
 
