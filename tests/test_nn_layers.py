@@ -12,7 +12,7 @@ from tests.helpers import assert_close, from_oracle, oracle
 X2, X3, X4, X5 = (2, 6), (2, 6, 7), (2, 6, 7, 8), (2, 4, 5, 6, 7)
 # constructor text, shapes of the inputs
 LAYERS = [
-    ("Identity()", X2), ("Linear(6, 4)", X3), ("Linear(6, 4, bias=False)", X2), ("Bilinear(6, 5, 3)", X2, (2, 5)), ("Flatten()", X4),
+    ("Identity()", X2), ("Linear(7, 4)", X3), ("Linear(6, 4, bias=False)", X2), ("Bilinear(6, 5, 3)", X2, (2, 5)), ("Flatten()", X4),
     ("Unflatten(1, (2, 3))", X4), ("Conv1d(6, 4, 3, stride=2)", X3), ("Conv1d(6, 4, 3, padding='same')", X3),
     ("Conv2d(6, 4, (3, 2), padding=1, groups=2)", X4), ("Conv2d(6, 4, 3, padding=2, padding_mode='reflect')", X4),
     ("Conv3d(4, 2, 3)", X5), ("ConvTranspose1d(6, 4, 3, stride=2)", X3),

@@ -70,7 +70,7 @@ def test_attributes_move_between_registries():
     (lambda: setattr(nn.Linear(2, 3), "weight", torch.zeros(3, 2)), TypeError, "as parameter 'weight'"),
     (lambda: setattr(nn.Sequential(nn.ReLU()), "0", 3), TypeError, "as child module '0'"),
     (lambda: setattr(nn.BatchNorm1d(2), "running_mean", 3), TypeError, "as buffer 'running_mean'"),
-    (lambda: nn.Module().register_parameter("a.b", None), KeyError, "can't contain"),
+    (lambda: nn.Module().register_parameter("a.b", None), KeyError, "contain"),
     (lambda: nn.Module().register_parameter("", None), KeyError, "empty string"),
     (lambda: nn.Linear(2, 3).register_buffer("weight", None), KeyError, "already exists"),
     (lambda: nn.Module().register_parameter("p", torch.zeros(2)), TypeError, "cannot assign"),

@@ -4,7 +4,7 @@ from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import copying, elementwise
-from fasttensor.autograd.generated_functions import FUNCTIONS, METHODS as ROW_METHODS
+from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import check_tensor, describe, give, in_place
 
@@ -107,7 +107,7 @@ def _division(rounding_mode):
 
 def div_(self, other, *, rounding_mode=None):
     """In-place version of :func:`div`."""
-    return ROW_METHODS[_division(rounding_mode) + "_"](self, other)
+    return INPLACE[_division(rounding_mode) + "_"](self, other)
 
 
 divide = div
@@ -121,7 +121,7 @@ def true_divide(input, other, *, out=None):
 
 def true_divide_(self, other):
     """In-place version of :func:`true_divide`."""
-    return ROW_METHODS["_div_"](self, other)
+    return INPLACE["_div_"](self, other)
 
 
 def pow(input, exponent, *, out=None):

@@ -6,6 +6,7 @@
 cimport cython
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
 cdef extern from "Python.h":
     ctypedef object (*getattrofunc)(object, object)
@@ -21,6 +22,15 @@ cdef object CALL_WITH_HOOKS = None
 cdef inline dict dict_of(object self):
     # The base class has a dict at a fixed place: one addition, no call of `__dict__`.
     return <dict><object>_PyObject_GetDictPtr(self)[0]
+
+
+def set_dict(ModuleBase self not None, dict value not None):
+    """`self.__dict__ = value`, which Python does not offer for compiled classes."""
+    cdef PyObject **place = _PyObject_GetDictPtr(self)
+    Py_INCREF(value)
+    cdef PyObject *old = place[0]
+    place[0] = <PyObject *>value
+    Py_DECREF(<object>old)
 
 
 def set_hooks(tuple registries, call_with_hooks):

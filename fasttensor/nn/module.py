@@ -8,7 +8,7 @@ from collections import OrderedDict
 import fasttensor as ft
 
 from . import hooks as _hooks
-from ._call import ModuleBase, set_hooks, speed_up
+from ._call import ModuleBase, set_dict, set_hooks, speed_up
 from .hooks import RemovableHandle
 from .module_convert import ConvertMixin
 from .module_state import StateMixin
@@ -107,6 +107,9 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
         if type(value) in _PLAIN and params is not None and name not in params \
                 and name not in d["_modules"] and name not in d["_buffers"]:
             object.__setattr__(self, name, value)
+            return
+        if name == "__dict__":
+            set_dict(self, value)
             return
         if isinstance(value, Parameter):
             if params is None:
