@@ -322,6 +322,6 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         return losses.reshape(()) if single else losses
     if how == "sum":
         return losses.sum()
-    from fasttensor.functional.creation import tensor
+    from fasttensor.functional.data import tensor
     divisors = tensor([float(max(n, 1)) for n in lengths[1]], dtype=losses.dtype)
     return (losses / divisors).mean()

@@ -5,12 +5,14 @@ one. Up to `prefetch_factor` batches a worker are under way.
 """
 import itertools
 import multiprocessing
+import pickle
 import queue
 import random
 import sys
 import time
 import traceback
 from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import fasttensor as torch
@@ -20,6 +22,7 @@ from .sampler import draw_seed
 __all__ = ["WorkerInfo", "WorkerPool", "get_worker_info"]
 
 POLL = 2.0              # seconds between looks at whether the workers are alive
+PASS = b""
 _worker_info = None
 
 
@@ -60,7 +63,7 @@ class Ended:
 
 
 def _work(settings, number, count, seed, init_fn, orders, results):
-    """The worker's loop. orders: ("pass",) starts a pass, (index, what) asks for a batch, None ends."""
+    """The worker's loop. orders: PASS starts a pass, a pickled (turn, index, what) asks for a batch, None ends."""
     global _worker_info
     from .dataloader import EndOfData, Fetcher
     torch.set_num_threads(1)
@@ -78,13 +81,22 @@ def _work(settings, number, count, seed, init_fn, orders, results):
             init_fn(number)
     except Exception as error:
         failure = _describe(error, number)
+
+    def send(turn, index, batch):
+        # A queue pickles in a thread of its own, where an error would be lost and the main process wait for ever.
+        try:
+            content = ForkingPickler.dumps((turn, index, number, batch))
+        except Exception as error:
+            content = ForkingPickler.dumps((turn, index, number, _describe(error, number)))
+        results.put(bytes(content))
+
     for order in iter(orders.get, None):
-        if len(order) == 1:
+        if order == PASS:
             fetch, ended = None, False
             continue
-        turn, index, what = order
+        turn, index, what = pickle.loads(order)
         if ended:
-            results.put((turn, index, number, Ended()))
+            send(turn, index, Ended())
             continue
         try:
             if failure is not None:
@@ -99,7 +111,7 @@ def _work(settings, number, count, seed, init_fn, orders, results):
             batch = failure
         except Exception as error:
             batch = _describe(error, number)
-        results.put((turn, index, number, batch))
+        send(turn, index, batch)
 
 
 class _Kept(Exception):
@@ -149,7 +161,7 @@ class WorkerPool:
         self.seed_drawn = False
         self.turn += 1          # answers to an abandoned pass carry an older number
         for orders in self.orders:
-            orders.put(("pass",))
+            orders.put(PASS)
         indices = enumerate(iter(loader.indices()))
         active = set(range(len(self.orders)))
         cycle = itertools.cycle(range(len(self.orders)))
@@ -162,7 +174,7 @@ class WorkerPool:
             for index, what in itertools.islice(indices, 1):
                 worker = next(w for w in cycle if w in active)
                 waiting[index] = None
-                self.orders[worker].put((self.turn, index, what))
+                self.orders[worker].put(bytes(ForkingPickler.dumps((self.turn, index, what))))
 
         for _ in range(target):
             ask()
@@ -193,7 +205,7 @@ class WorkerPool:
         while True:
             wait = POLL if not timeout else max(0.0, min(POLL, begin + timeout - time.monotonic()))
             try:
-                return self.results.get(timeout=wait)
+                return pickle.loads(self.results.get(timeout=wait))
             except queue.Empty:
                 dead = [p.pid for p in self.processes if not p.is_alive()]
                 if dead:
