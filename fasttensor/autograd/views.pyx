@@ -571,6 +571,8 @@ cdef object getitem(object self, object index):
         n = PySlice_AdjustIndices(x.sizes[0], &a, &b, s)
         return slice_at(x, 0, a, n, s)
     if type(index) is not tuple:
+        if isinstance(index, Tensor) and (<Tensor>index).rank and x.rank:
+            return python_hook("advanced_getitem")(x, index)
         index = (index,)
     view, rest = basic_part(x, <tuple>index)
     if rest is None:

@@ -9,7 +9,7 @@ KERNELS = {
     "nonzero": "mask", "nonzero_tuple": "mask", "masked_select": "mask", "masked_scatter": "mask", "masked_fill": "mask",
     "embedding_backward": "embedding",
     "sort": "sort", "topk": "sort", "kthvalue": "sort", "median": "sort",
-    "searchsorted": "search", "runs": "search", "bincount": "search", "repeated_positions": "search",
+    "searchsorted": "search", "runs": "search", "bincount": "search", "repeated_positions": "search", "equal": "search", "one_hot": "search",
     "cat": "join", "stack": "join", "flip": "join", "roll": "join", "triangle": "join", "repeat": "join",
     # convolution
     "convolution": "conv.forward", "convolution_input": "conv.forward", "convolution_weight": "conv.forward", "channel_sum": "conv.forward",

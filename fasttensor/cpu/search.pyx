@@ -1,6 +1,6 @@
 """Sorted sequences and counting: searchsorted, runs of equal values, bincount, repeated positions."""
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
@@ -172,4 +172,59 @@ def repeated_positions(Tensor repeats, Py_ssize_t total=-1):
             for j in range(p[i]):
                 o[at] = i
                 at += 1
+    return out
+
+
+cdef bint same_floats(const float *a, const float *b, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, j, stop
+    cdef bint differ
+    for j in range(0, n, 1024):
+        stop = j + 1024 if j + 1024 < n else n
+        differ = False
+        for i in range(j, stop):
+            differ |= a[i] != b[i]
+        if differ:
+            return False
+    return True
+
+
+def equal(Tensor a, Tensor b):
+    """Whether two tensors of one shape and dtype have the same elements (a NaN equals nothing)."""
+    cdef Tensor x = contiguous(a), y = contiguous(b)
+    cdef bint same
+    if x.code <= INT64:
+        return memcmp(x.ptr, y.ptr, x.count * ITEMSIZE[x.code]) == 0
+    if x.code == FLOAT32 or x.code == COMPLEX64:
+        with nogil:
+            same = same_floats(<float *>x.ptr, <float *>y.ptr, x.count * (2 if x.code == COMPLEX64 else 1))
+        return same
+    if x.code < FLOAT32:
+        return equal(cast(x, FLOAT32), cast(y, FLOAT32))
+    return bool((a == b).all())
+
+
+def one_hot(Tensor x, Py_ssize_t classes):
+    """Rows of zeros with a one at each number of an int64 tensor; classes < 0: one more than the largest."""
+    cdef Tensor ix = contiguous(x), out
+    cdef int64_t *p = <int64_t *>ix.ptr
+    cdef Py_ssize_t i, low = 0, high = -1
+    cdef Py_ssize_t shape[64]
+    for i in range(ix.count):
+        low = p[i] if p[i] < low else low
+        high = p[i] if p[i] > high else high
+    if low < 0:
+        raise RuntimeError("one_hot(): Class values must be non-negative.")
+    if classes < 0:
+        classes = high + 1
+    elif high >= classes:
+        raise RuntimeError(f"one_hot(): Class values must be smaller than num_classes ({classes}), got {high}.")
+    if x.rank >= 64:
+        raise RuntimeError("one_hot(): the result would have more than 64 dimensions")
+    for i in range(x.rank):
+        shape[i] = x.sizes[i]
+    shape[x.rank] = classes
+    out = new_tensor(x.rank + 1, shape, INT64, x.dev)
+    memset(out.ptr, 0, out.count * 8)
+    for i in range(ix.count):
+        (<int64_t *>out.ptr)[i * classes + p[i]] = 1
     return out

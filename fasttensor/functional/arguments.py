@@ -3,13 +3,14 @@ import collections
 import functools
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.index_arguments import check_writable, scalar_like
 from fasttensor.functional.common import give as deliver, in_place
 
 
 def wrap(x, dim, name):
     """dim as 0 <= d < x.dim(); a tensor without dimensions has one to wrap by."""
-    rank = x.dim() or 1
-    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+    rank = x.ndim or 1
+    if type(dim) is not int and (isinstance(dim, bool) or not hasattr(dim, "__index__")):
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
     dim = dim.__index__()
     if not -rank <= dim < rank:
@@ -68,24 +69,3 @@ def with_out(function):
 def result_class(name, fields):
     """A named tuple as PyTorch returns it: torch.return_types.sort and the like."""
     return collections.namedtuple(name, fields)
-
-
-def check_writable(x, name):
-    """Refuses to write into memory that several elements of x share."""
-    for size, step in zip(x.shape, x.stride()):
-        if size > 1 and step == 0:
-            raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor "
-                               f"{description(x)} refers to a single memory location. Please clone() the tensor before.")
-
-
-def scalar_like(value, x, name):
-    """A number or 0-d tensor as a 0-d tensor of x's dtype."""
-    if isinstance(value, Tensor):
-        if value.dim():
-            raise RuntimeError(f"{name}: only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s).")
-        if value.is_complex() and not x.is_complex():
-            raise RuntimeError(f"{name}: value {description(value)} cannot be converted to type {x.dtype} without overflow")
-        return value if value.dtype is x.dtype else value.to(x.dtype)
-    if isinstance(value, complex) and not x.is_complex():
-        raise RuntimeError(f"{name}: value cannot be converted to type {x.dtype} without overflow: {value!r}")
-    return x.new_full((), value)

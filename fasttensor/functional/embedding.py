@@ -1,7 +1,7 @@
 """Tables of vectors looked up by number: embedding, embedding_bag, one_hot."""
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Embedding
-from fasttensor.functional.arguments import Tensor, description, need_tensor
+from fasttensor.functional.arguments import Tensor, backend, description, need_tensor
 
 __all__ = []
 
@@ -160,16 +160,9 @@ def one_hot(tensor, num_classes=-1):
         if num_classes <= 0:
             raise RuntimeError("one_hot(): Can not infer total number of classes from empty tensor.")
         return tensor.new_zeros((*tensor.shape, num_classes))
-    if tensor.min().item() < 0:
-        raise RuntimeError("one_hot(): Class values must be non-negative.")
-    top = tensor.max().item()
-    if num_classes == -1:
-        num_classes = top + 1
-    elif num_classes < 1:
+    if num_classes != -1 and num_classes < 1:
         raise RuntimeError(f"one_hot(): num_classes should be positive, got {num_classes}")
-    elif top >= num_classes:
-        raise RuntimeError(f"one_hot(): Class values must be smaller than num_classes ({num_classes}), got {top}.")
-    return tensor.new_zeros((*tensor.shape, num_classes)).scatter_(-1, tensor.unsqueeze(-1), 1)
+    return backend(tensor).one_hot(tensor, num_classes)
 
 
 METHODS = {}

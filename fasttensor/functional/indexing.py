@@ -1,5 +1,6 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor._core.dispatch import set_hook
+from fasttensor.autograd.index_arguments import index_kind
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.views import basic_part
@@ -14,10 +15,10 @@ def is_mask(t):
 
 def as_index(entry, x):
     """A list, array or tensor of an index expression as a Tensor."""
-    from fasttensor.functional.data import tensor
     if isinstance(entry, Tensor):
         t = entry
     else:
+        from fasttensor.functional.data import tensor
         t = tensor(entry)
         if t.numel() == 0 and t.is_floating_point():
             t = t.long()                     # tensor([]) would be float32
@@ -105,12 +106,11 @@ def advanced_getitem(x, index):
     """x[index] where the index holds tensors, lists, arrays or bools."""
     if type(index) is tuple and len(index) == 1:
         index = index[0]
-    if isinstance(index, Tensor) and index.dim() and x.dim():
-        view, indices = x, (as_index(index, x),)
-    else:
-        view, indices = split_index(x, index)
-        if not indices:
-            return view
+    if isinstance(index, Tensor) and index.ndim and x.ndim:
+        return apply(MaskedSelect if index_kind(x, index) == 2 else Index, x, index)
+    view, indices = split_index(x, index)
+    if not indices:
+        return view
     if len(indices) == 1 and is_mask(indices[0]) and indices[0].shape == view.shape:
         return apply(MaskedSelect, view, indices[0])
     return apply(Index, view, *indices)
@@ -118,25 +118,33 @@ def advanced_getitem(x, index):
 
 def advanced_setitem(x, index, value):
     """x[index] = value where the index holds tensors, lists, arrays or bools."""
-    view, indices = split_index(x, index)
+    if type(index) is tuple and len(index) == 1:
+        index = index[0]
+    if isinstance(index, Tensor) and index.ndim and x.ndim:
+        index_kind(x, index)
+        view, indices = x, (index,)
+    else:
+        view, indices = split_index(x, index)
     if not isinstance(value, Tensor):
         value = number_like(value, view)
     if not indices:
         view.copy_(value)
         return
-    if value.dtype is not view.dtype:
-        value = value.to(view.dtype)
-    if value.device != view.device and value.dim() == 0:
-        value = value.to(view.device)
+    if value.dtype is not view.dtype or (value.ndim == 0 and value.is_cpu != view.is_cpu):
+        value = value.to(view.device, view.dtype)
     check_writable(view, "index_put_")
-    if len(indices) == 1 and value.numel() == 1 and is_mask(indices[0]) and indices[0].shape == view.shape:
-        apply(MaskedFill, view, indices[0].bool(), value.reshape(()), True)
+    if len(indices) == 1 and is_mask(indices[0]) and value.numel() == 1 and indices[0].shape == view.shape:
+        mask = indices[0]
+        apply(MaskedFill, view, mask if mask.dtype.code == 0 else mask.bool(), value if value.ndim == 0 else value.reshape(()), True)
         return
     apply(IndexPut, view, value, SET, *indices)
 
 
 def setitem(x, index, value):
     """x[index] = value: ints, slices, None and Ellipsis cut out a view; index tensors write through it."""
+    if isinstance(index, Tensor) and index.ndim and x.ndim:
+        advanced_setitem(x, index, value)
+        return
     view, rest = basic_part(x, index if type(index) is tuple else (index,))
     if rest is not None:
         advanced_setitem(view, rest, value)
@@ -152,9 +160,9 @@ def setitem(x, index, value):
 
 
 def number_like(value, x):
-    from fasttensor.functional.data import tensor
     if isinstance(value, (bool, int, float, complex)):
         return scalar_like(value, x, "index_put_")
+    from fasttensor.functional.data import tensor
     return tensor(value, dtype=x.dtype, device=x.device)
 
 

@@ -2,19 +2,11 @@
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import Cat, Stack
 from fasttensor._core.dtype import promote_types
+from fasttensor.autograd.index_arguments import join_arguments
 from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, tensor_list, wrap
 
 __all__ = ["cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
            "cartesian_prod", "combinations", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"]
-
-
-def common_code(tensors):
-    """The promoted dtype's number."""
-    kind = tensors[0].dtype
-    for t in tensors[1:]:
-        if t.dtype is not kind:
-            kind = promote_types(kind, t.dtype)
-    return kind.code
 
 
 def cat(tensors, dim=0, *, out=None):
@@ -26,15 +18,9 @@ def cat(tensors, dim=0, *, out=None):
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
-    tensors = tensor_list(tensors, "cat")
-    shaped = tensors[0]
-    for position, t in enumerate(tensors):
-        if t.dim() == 0:
-            raise RuntimeError(f"cat(): zero-dimensional tensor (at position {position}) cannot be concatenated; use stack")
-        if not (t.dim() == 1 and t.numel() == 0):
-            shaped = t
-            break
-    return deliver(out, apply(Cat, wrap(shaped, dim, "cat"), common_code(tensors), *tensors), "cat")
+    tensors, dim, code = join_arguments(tensors, dim, "cat", 0)
+    made = apply(Cat, dim, code, *tensors)
+    return made if out is None else deliver(out, made, "cat")
 
 
 def concat(tensors, dim=0, *, out=None):
@@ -55,11 +41,9 @@ def stack(tensors, dim=0, *, out=None):
     tensor([[1, 3],
             [2, 4]])
     """
-    tensors = tensor_list(tensors, "stack")
-    rank = tensors[0].dim() + 1
-    if not -rank <= dim < rank:
-        raise IndexError(f"stack(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
-    return deliver(out, apply(Stack, dim % rank, common_code(tensors), *tensors), "stack")
+    tensors, dim, code = join_arguments(tensors, dim, "stack", 1)
+    made = apply(Stack, dim, code, *tensors)
+    return made if out is None else deliver(out, made, "stack")
 
 
 def hstack(tensors, *, out=None):

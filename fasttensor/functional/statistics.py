@@ -1,6 +1,6 @@
 """Small results from whole tensors: trace, cross, vander, cov, corrcoef, equal, allclose, isclose."""
 from fasttensor._core.dtype import promote_types
-from fasttensor.functional.arguments import description, need_tensor, with_out, wrap
+from fasttensor.functional.arguments import backend, description, need_tensor, with_out, wrap
 
 __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "isclose"]
 
@@ -186,7 +186,7 @@ def equal(input, other):
         return False
     if input.dtype is not other.dtype:
         raise RuntimeError(f"equal(): Expected tensors of one dtype, got {description(input)} and {description(other)}")
-    return bool((input.detach() == other.detach()).all())
+    return backend(input).equal(input.detach(), other.detach())
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):

@@ -15,8 +15,9 @@ def like(g, dtype):
 class Cat(Rule):
     @staticmethod
     def forward(ctx, dim, code, *tensors):
-        ctx.dim = dim
-        ctx.parts = [(t.shape, t.dtype) for t in tensors]
+        if True in ctx.needs_input_grad:
+            ctx.dim = dim
+            ctx.parts = [(t.shape, t.dtype) for t in tensors]
         return backend(tensors[0]).cat(list(tensors), dim, code)
 
     @staticmethod
@@ -35,8 +36,9 @@ class Cat(Rule):
 class Stack(Rule):
     @staticmethod
     def forward(ctx, dim, code, *tensors):
-        ctx.dim = dim
-        ctx.dtypes = [t.dtype for t in tensors]
+        if True in ctx.needs_input_grad:
+            ctx.dim = dim
+            ctx.dtypes = [t.dtype for t in tensors]
         return backend(tensors[0]).stack(list(tensors), dim, code)
 
     @staticmethod

@@ -1,0 +1,79 @@
+"""Checks that every indexing and joining function makes, compiled because they cost more than small operations."""
+from fasttensor._core.dtype cimport dtype, promote, is_complex_code, UINT8, INT64
+from fasttensor._core.element cimport write_element
+from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
+
+
+def check_writable(Tensor x, str name):
+    """Refuses to write into memory that several elements of x share."""
+    cdef int d
+    if x.contig:
+        return
+    for d in range(x.rank):
+        if x.sizes[d] > 1 and x.steps[d] == 0:
+            raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor {describe(x)} "
+                               "refers to a single memory location. Please clone() the tensor before performing the operation.")
+
+
+def scalar_like(value, Tensor x, str name):
+    """A number or 0-d tensor as a 0-d tensor of x's dtype."""
+    cdef Tensor t
+    if isinstance(value, Tensor):
+        t = value
+        if t.rank:
+            raise RuntimeError(f"{name}: only supports a 0-dimensional value tensor, but got tensor with {t.rank} dimension(s).")
+        if is_complex_code(t.code) and not is_complex_code(x.code):
+            raise RuntimeError(f"{name}: value {describe(value)} cannot be converted to type {x.dtype} without overflow")
+        return value if t.code == x.code and t.dev == x.dev else value.to(x.device, x.dtype)
+    if isinstance(value, complex) and not is_complex_code(x.code):
+        raise RuntimeError(f"{name}: value cannot be converted to type {x.dtype} without overflow: {value!r}")
+    if x.dev != CPU:
+        return x.new_full((), value)
+    t = new_tensor(0, NULL, x.code, x.dev)
+    write_element(t.ptr, x.code, value)
+    return t
+
+
+def join_arguments(tensors, object dim, str name, int extra):
+    """(list, dim, dtype code) of a cat (extra 0) or stack (extra 1) after its checks."""
+    cdef Tensor t, shaped = None
+    cdef int code = -1, position = 0, rank
+    cdef Py_ssize_t d
+    cdef list parts
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    parts = list(tensors)
+    if not parts:
+        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
+    for entry in parts:
+        if not isinstance(entry, Tensor):
+            raise TypeError(f"{name}(): expected Tensor as element {position} in argument 'tensors', but got {type(entry).__name__}")
+        t = entry
+        if t.rank == 0 and not extra:
+            raise RuntimeError(f"{name}(): zero-dimensional tensor (at position {position}) cannot be concatenated; use stack")
+        code = t.code if code < 0 or code == t.code else promote(code, t.code)
+        # An empty vector fits every shape and decides nothing.
+        if shaped is None or (shaped.rank == 1 and shaped.count == 0 and not extra):
+            shaped = t
+        position += 1
+    rank = shaped.rank + extra
+    try:
+        d = dim.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}") from None
+    if not -rank <= d < rank:
+        raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
+    return parts, d + rank if d < 0 else d, code
+
+
+def index_kind(Tensor x, Tensor index):
+    """How x[index] reads with one tensor that has dimensions: 2 by a mask of x's shape, 1 any other way."""
+    cdef int d
+    if index.code > INT64:
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {describe(index)}")
+    if index.code > UINT8 or index.rank != x.rank:
+        return 1
+    for d in range(x.rank):
+        if x.sizes[d] != index.sizes[d]:
+            return 1
+    return 2
