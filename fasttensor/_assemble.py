@@ -12,7 +12,7 @@ from fasttensor.functional import FAMILIES
 # Subpackages that are imported when they are first named.
 SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
                "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
-               "functional", "multiprocessing", "cpu", "array_api")
+               "functional", "masked", "multiprocessing", "cpu", "array_api")
 # Names that a module provides when they are first used.
 LAZY = {"save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
         "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random"}

@@ -178,8 +178,6 @@ cdef void fold_rows(const Plan *p, const ft_reduction *f, const char *base, Py_s
     cdef Py_ssize_t index[MAXD]
     cdef double complex buf[LOAD]
     cdef bint plain = p.rstep[0] == FT_SIZE[p.code] and ft_load(p.code, p.kind, base, p.rstep[0], 0, buf) == base
-    if u >= end:
-        return
     cdef Py_ssize_t piece = u % p.pieces, n, b, m
     cdef Py_ssize_t off = place(p.rsize, p.rstep, p.nr, 1, u // p.pieces, index)
     cdef const char *q
@@ -241,6 +239,8 @@ cdef inline void fold(const Plan *p, int op, const char *base, Py_ssize_t m, Py_
                       const void *center) noexcept nogil:
     cdef const ft_reduction *f = FT_REDUCTIONS[op][p.kind]
     f.start_acc(acc, m)
+    if u >= end:            # nothing to reduce: the neutral value
+        return
     if p.rows:
         fold_rows(p, f, base, u, end, acc, center)
     else:
@@ -330,8 +330,6 @@ cdef void gather_groups(Plan *p) noexcept nogil:
 cdef void execute(Plan *p) noexcept nogil:
     cdef bint plain
     cdef Py_ssize_t grain = 32768 // (p.group * (UNIT if p.rows and p.rsize[0] > UNIT else p.rsize[0] if p.rows else p.width) + 1) + 1
-    if p.n_out == 0:
-        return
     if p.groups == 1:
         plain = (p.rows and p.units == 1 and p.nk == 1 and p.first < 0 and p.rstep[0] == FT_SIZE[p.code]
                  and ft_load(p.code, p.kind, p.x, p.rstep[0], 0, &plain) == p.x)
@@ -379,6 +377,8 @@ cdef Tensor reduce(Tensor x, int op, int first, int post, double par, object dim
     cdef Tensor out
     mark(x, dims, reduced)
     out = result(x, reduced, keepdim, code)
+    if out.count == 0:
+        return out
     p.op, p.first, p.post, p.par = op, first, post, par
     p.kind = ft_kind_of(x.code)
     if p.kind > K_DOUBLE and op != R_SUM and op != R_PROD:

@@ -132,6 +132,25 @@ static void NAME(const void *p, void *q, ptrdiff_t n, ptrdiff_t stride, ptrdiff_
 FT_LOGCUMSUMEXP(logcumsumexp_f, float)
 FT_LOGCUMSUMEXP(logcumsumexp_d, double)
 
+/* as ft_logadd, ordered by real parts; the imaginary part is not brought back into (-pi, pi] */
+static inline ft_c128 ft_logadd_complex(ft_c128 a, ft_c128 b)
+{
+    const ft_c128 hi = creal(a) > creal(b) ? a : b, lo = creal(a) > creal(b) ? b : a;
+    if (creal(lo) == -INFINITY || isnan(creal(hi))) return hi;
+    return hi + clog(1 + cexp(lo - hi));
+}
+#define FT_LOGCUMSUMEXP_COMPLEX(NAME, T) \
+static void NAME(const void *p, void *q, ptrdiff_t n, ptrdiff_t stride, ptrdiff_t m) \
+{ \
+    const T *x = p; T *y = q; \
+    for (ptrdiff_t j = 0; j < m; j++) { \
+        ft_c128 a = -INFINITY; \
+        for (ptrdiff_t k = 0; k < n; k++) { a = ft_logadd_complex(a, x[k * stride + j]); y[k * stride + j] = (T)a; } \
+    } \
+}
+FT_LOGCUMSUMEXP_COMPLEX(logcumsumexp_c, ft_c64)
+FT_LOGCUMSUMEXP_COMPLEX(logcumsumexp_z, ft_c128)
+
 typedef void (*ft_scan_row)(const void *, void *, ptrdiff_t);
 typedef void (*ft_scan_cols)(const void *, void *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
 typedef void (*ft_scan_arg)(const void *, void *, int64_t *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
@@ -141,6 +160,6 @@ static const ft_scan_row FT_SCAN_ROW[2][5] = {{cumsum_i_row, cumsum_f_row, cumsu
 static const ft_scan_cols FT_SCAN_COLS_OF[3][5] = {
     {cumsum_i_cols, cumsum_f_cols, cumsum_d_cols, cumsum_c_cols, cumsum_z_cols},
     {cumprod_i_cols, cumprod_f_cols, cumprod_d_cols, cumprod_c_cols, cumprod_z_cols},
-    {0, logcumsumexp_f, logcumsumexp_d}};
+    {0, logcumsumexp_f, logcumsumexp_d, logcumsumexp_c, logcumsumexp_z}};
 static const ft_scan_arg FT_SCAN_ARG[2][3] = {{cummax_i, cummax_f, cummax_d}, {cummin_i, cummin_f, cummin_d}};
 #endif

@@ -20,7 +20,8 @@ def wrap_all(x, dim, name):
     if dim is None:
         return None
     if hasattr(dim, "__index__"):
-        return (wrap(x, dim, name),) if x.ndim else wrap(x, dim, name) and None
+        d = wrap(x, dim, name)
+        return (d,) if x.ndim else None
     dims = tuple(wrap(x, d, name) for d in dim)
     if len(set(dims)) != len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)

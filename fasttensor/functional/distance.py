@@ -91,6 +91,10 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         if not x.dtype.is_floating_point:
             raise RuntimeError(f"cosine_similarity(): expected common dtype to be floating point, yet {name} is {description(x)}")
 
+    if x1.shape != x2.shape:
+        from fasttensor.functional.loss_arguments import broadcast
+        x1, x2 = broadcast("cosine_similarity", x1, x2)
+
     def unit(x):
         size = norm(x, 2, dim, True)
         # the bound changes the value only: the gradient is the norm's, as in PyTorch

@@ -30,11 +30,16 @@ def broadcast_pair(name, input, target):
         return input, target
     warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to"
                   " incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
+    return broadcast(name, input, target)
+
+
+def broadcast(name, input, target):
+    """Two tensors expanded to their common shape."""
     shape = []
     for i in range(-max(input.ndim, target.ndim), 0):
         a = input.size(i) if -i <= input.ndim else 1
         b = target.size(i) if -i <= target.ndim else 1
         if a != b and 1 not in (a, b):
-            raise RuntimeError(f"{name}(): the shapes of input {description(input)} and target {description(target)} do not broadcast")
+            raise RuntimeError(f"{name}(): the shapes of {description(input)} and {description(target)} do not broadcast")
         shape.append(b if a == 1 else a)
     return input.expand(shape), target.expand(shape)

@@ -151,7 +151,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     """
     how = reduction_of("l1_loss", reduction, size_average, reduce)
     input, target = broadcast_pair("l1_loss", input, target)
-    loss = (input - target).abs() if input.dtype.is_complex else FUNCTIONS["_absolute_error"](input, target)
+    loss = (input - target).abs() if input.dtype.is_complex or target.dtype.is_complex else FUNCTIONS["_absolute_error"](input, target)
     return weighted(loss, checked_weight("l1_loss", weight, input), how)
 
 

@@ -44,11 +44,11 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
 
 
 def rows_and_targets(name, input, target):
-    ok = input.ndim == 1 and target.numel() == 1 and target.ndim <= 1 or input.ndim == 2 and tuple(target.shape) == (input.size(0),)
-    if not ok or input.size(-1) == 0:
+    ok = input.ndim <= 1 and target.numel() == 1 and target.ndim <= 1 or input.ndim == 2 and tuple(target.shape) == (input.size(0),)
+    if not ok or input.ndim and input.size(-1) == 0:
         raise RuntimeError(f"{name}(): expected input [N, C] with target [N], or [C] with one target; got {description(input)} and"
                            f" {description(target)}")
-    return (input.unsqueeze(0) if input.ndim == 1 else input), target.reshape(-1)
+    return (input.reshape(1, -1) if input.ndim < 2 else input), target.reshape(-1)
 
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -77,7 +77,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 
 def columns(x):
-    from fasttensor.functional.creation import arange
+    from fasttensor.functional.ranges import arange
     return arange(x.size(-1))
 
 

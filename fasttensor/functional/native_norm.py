@@ -37,7 +37,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """
     y = layer_norm(input, normalized_shape, weight, bias, eps)
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
-    var, mean = statistics(input, dims, True)
+    var, mean = statistics(input.detach(), dims, True)
     return y, mean, (var + eps).rsqrt()
 
 
@@ -68,5 +68,5 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     tensor([[2.]])
     """
     y = group_norm(input, group, weight, bias, eps)
-    var, mean = statistics(input.reshape(N, group, -1), [2], False)
+    var, mean = statistics(input.detach().reshape(N, group, -1), [2], False)
     return y, mean, (var + eps).rsqrt()

@@ -45,6 +45,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 def normalized(input, weight, bias, running_mean, running_var, training, momentum, eps):
     require_real("batch_norm", input)
+    if input.numel() == 0:
+        y = input.clone()
+        y = y if weight is None else y * weight[0]
+        return y if bias is None else y + bias[0]
     if input.ndim < 2:
         raise RuntimeError(f"batch_norm(): expected [batch, channels, ...], got {description(input)}")
     check_channels("batch_norm", input.size(1), running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)

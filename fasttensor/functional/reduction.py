@@ -381,4 +381,24 @@ def default_float():
     return get_default_dtype()
 
 
+def sum_to_size(self, *size):
+    """self summed over the dimensions in which it is larger than `size`, as a broadcast operand would be.
+
+    >>> import fasttensor as torch
+    >>> torch.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    if len(size) == 1 and not hasattr(size[0], "__index__"):
+        size = tuple(size[0])
+    if not size:
+        return self.sum()
+    lead = self.ndim - len(size)
+    fits = lead >= 0 and not [d for d, n in enumerate(size) if n != 1 and n != self.size(d + lead)]
+    if not fits:
+        raise RuntimeError(f"sum_to_size(): size {list(size)} is not expandable to size {list(self.shape)}.")
+    dims = [d for d in range(self.ndim) if d < lead or size[d - lead] == 1 and self.size(d) != 1]
+    return self.sum(dims, True).reshape(size) if dims else self
+
+
 METHODS = {name: globals()[name] for name in __all__ if name not in ("var_mean", "std_mean")}
+METHODS["sum_to_size"] = sum_to_size

@@ -94,6 +94,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n < 0:
         raise RuntimeError(f"diff(): order must be non-negative but got {n}")
     d = wrap(input, dim, "diff")
+    if n == 0:
+        return deliver("diff", out, input.clone())
     parts = [p for p in (prepend, input, append) if p is not None]
     if len(parts) > 1:
         from fasttensor.functional.joining import cat
@@ -105,7 +107,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
         size = input.size(d)
         after, before = input.narrow(d, min(1, size), max(size - 1, 0)), input.narrow(d, 0, max(size - 1, 0))
         input = after.logical_xor(before) if input.dtype.code == 0 else after - before
-    return deliver("diff", out, input if n else input.clone())
+    return deliver("diff", out, input)
 
 
 def spacing(name, y, x, dx, dim):
@@ -166,7 +168,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     return (pairs * spacing("cumulative_trapezoid", y, x, dx, d)).cumsum(d)
 
 
-def gradient(input, *, spacing=1, dim=None, edge_order=1):
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """Estimated derivative along each of `dim`: central differences inside, one-sided at the ends.
 
     `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
@@ -182,6 +184,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         raise RuntimeError("gradient(): dim appears multiple times in the list of dims")
     if edge_order not in (1, 2):
         raise RuntimeError(f"gradient(): torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
+    if spacing is None:
+        spacing = 1
     if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
         steps = [spacing] * len(dims)
     else:

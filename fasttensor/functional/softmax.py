@@ -76,7 +76,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     best = soft.max(dim, keepdim=True)[1]
     shape = [1] * soft.ndim
     shape[dim] = -1
-    from fasttensor.functional.creation import arange
+    from fasttensor.functional.ranges import arange
     one_hot = (arange(soft.size(dim)).reshape(shape) == best).to(soft.dtype)
     return one_hot - soft.detach() + soft
 

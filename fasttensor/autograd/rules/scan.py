@@ -90,6 +90,10 @@ class Logcumsumexp(Rule):
         x, y = ctx.saved
         dim, back = ctx.args
 
+        if x.dtype.is_complex:
+            logs = g.log().masked_fill(g == 0, -float("inf")) - y.conj()
+            return (apply(Logcumsumexp, logs, dim, not back) + x.conj()).exp(), None, None
+
         def part(h):
             inside = h.clamp(min=0).log() - y
             return (apply(Logcumsumexp, inside.masked_fill(h <= 0, -float("inf")), dim, not back) + x).exp()

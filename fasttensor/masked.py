@@ -1,0 +1,209 @@
+"""Reductions and normalisations of the elements that a mask selects, as in ``torch.masked``.
+
+``mask`` is a bool tensor that broadcasts to the input; without it every element counts. Elements outside
+the mask act as the operation's neutral value.
+
+>>> import fasttensor as torch
+>>> torch.masked.sum(torch.tensor([1, 2, 4]), 0, mask=torch.tensor([True, False, True]))
+tensor(5)
+"""
+from fasttensor._core.tensor import description
+from fasttensor.functional import distance, reduction, scan
+from fasttensor.functional import softmax as softmaxes
+from fasttensor.functional.dims import wrap_all
+
+__all__ = ["sum", "prod", "cumsum", "cumprod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std",
+           "softmax", "log_softmax", "softmin", "normalize", "logaddexp", "logsumexp"]
+
+INF = float("inf")
+LIMITS = {"bool": (0, 1), "uint8": (0, 255), **{f"int{n}": (-2 ** (n - 1), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)}}
+
+
+def lowest(x):
+    return LIMITS[x.dtype.name][0] if x.dtype.name in LIMITS else -INF
+
+
+def highest(x):
+    return LIMITS[x.dtype.name][1] if x.dtype.name in LIMITS else INF
+
+
+def expanded(name, x, mask):
+    """The mask in the input's shape."""
+    if mask.dtype.name != "bool":
+        raise TypeError(f"masked.{name}: mask must be a bool tensor, got {description(mask)}")
+    if mask.ndim > x.ndim:
+        raise IndexError(f"masked.{name}: mask {description(mask)} has more dimensions than the input {description(x)}")
+    return mask.expand(x.shape)
+
+
+def filled(name, x, mask, value):
+    return x if mask is None else x.masked_fill(~expanded(name, x, mask), value)
+
+
+def dims_of(dim):
+    return None if isinstance(dim, (tuple, list)) and not dim else dim
+
+
+def converted(x, dtype):
+    return x if dtype is None else x.to(dtype)
+
+
+def widened(x, dtype):
+    """Integers become int64, as sums have it."""
+    return x.to(dtype) if dtype is not None else x.long() if x.dtype.code < 5 else x
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Sum of the selected elements; 0 where there is none."""
+    x = filled("sum", widened(input, dtype), mask, 0)
+    return reduction.sum(x, dims_of(dim), keepdim, dtype=dtype)
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Product of the selected elements; 1 where there is none."""
+    x = filled("prod", widened(input, dtype), mask, 1)
+    dims = wrap_all(x, dims_of(dim), "masked.prod")
+    for d in sorted(range(x.ndim) if dims is None else dims, reverse=True):
+        x = reduction.prod(x, d, keepdim)
+    return x
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """Running sums of the selected elements."""
+    return scan.cumsum(filled("cumsum", widened(input, dtype), mask, 0), dim)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """Running products of the selected elements."""
+    return scan.cumprod(filled("cumprod", widened(input, dtype), mask, 1), dim)
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Largest of the selected elements."""
+    x = converted(input, dtype)
+    return reduction.amax(filled("amax", x, mask, lowest(x)), () if dim is None else dim, keepdim)
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Smallest of the selected elements."""
+    x = converted(input, dtype)
+    return reduction.amin(filled("amin", x, mask, highest(x)), () if dim is None else dim, keepdim)
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Index of the largest selected element, in the input's dtype (or `dtype`) as in PyTorch."""
+    x = converted(input, dtype)
+    return reduction.argmax(filled("argmax", x, mask, lowest(x)), dim, bool(keepdim)).to(x.dtype)
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Index of the smallest selected element, in the input's dtype (or `dtype`) as in PyTorch."""
+    x = converted(input, dtype)
+    return reduction.argmin(filled("argmin", x, mask, highest(x)), dim, bool(keepdim)).to(x.dtype)
+
+
+def count(name, x, dim, keepdim, mask):
+    """How many elements are selected."""
+    if mask is None:
+        mask = x.detach() == x.detach()
+        mask = mask | ~mask
+    return reduction.sum(expanded(name, x, mask), dim, keepdim)
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Mean of the selected elements; NaN where there is none. ValueError for integers without `dtype`."""
+    x = converted(input, dtype)
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got:"
+                         f" {description(x)}")
+    dim = dims_of(dim)
+    if mask is None:
+        return reduction.mean(x, dim, keepdim)
+    return reduction.sum(filled("mean", x, mask, 0), dim, keepdim) / count("mean", x, dim, keepdim, mask)
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """Lower median of the selected elements along one dimension; NaN where there is none."""
+    x = converted(input, dtype)
+    if not x.dtype.is_floating_point:
+        raise ValueError(f"median(): expects a floating-point input, got {description(x)}")
+    if mask is None:
+        return x.median(dim, keepdim)[0]
+    if bool((x != x).any()):
+        raise ValueError("median(): input containing only non-NaN elements is expected where a mask is given")
+    return filled("median", x, mask, float("nan")).nanmedian(dim, keepdim)[0]
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Vector norm of the selected elements."""
+    x = filled("norm", converted(input, dtype), mask, INF if ord == -INF else 0)
+    return distance.vector("masked.norm", x, 2.0 if ord is None else ord, dims_of(dim), keepdim, None, None)
+
+
+def variance(name, input, dim, unbiased, correction, keepdim, dtype, mask):
+    if unbiased is not None and correction is not None:
+        raise ValueError(f"masked.{name}: give either unbiased or correction, not both")
+    correction = (1 if unbiased is None else int(unbiased)) if correction is None else correction
+    x = converted(input, dtype)
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        x = x.float()
+    dim = dims_of(dim)
+    if mask is None:
+        return reduction.var(x, dim=dim, correction=correction, keepdim=keepdim)
+    inside = expanded(name, x, mask)
+    n = reduction.sum(inside, dim, True)
+    centred = x - reduction.sum(filled(name, x, mask, 0), dim, True) / n
+    squares = (centred * centred.conj()).real if x.dtype.is_complex else centred * centred
+    total = reduction.sum(squares.masked_fill(~inside, 0), dim, keepdim)
+    free = reduction.sum(inside, dim, keepdim) - correction
+    return total / free.clamp(min=0)
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """Variance of the selected elements."""
+    y = variance("var", input, dim, unbiased, correction, keepdim, dtype, mask)
+    return y.to(input.dtype) if input.dtype.is_complex and dtype is None else y
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """Standard deviation of the selected elements."""
+    y = variance("std", input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
+    return y.to(input.dtype) if input.dtype.is_complex and dtype is None else y
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """softmax of the selected elements; the others get 0."""
+    return softmaxes.softmax(filled("softmax", converted(input, dtype), mask, -INF), dim)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """log_softmax of the selected elements; the others get -inf."""
+    return softmaxes.log_softmax(filled("log_softmax", converted(input, dtype), mask, -INF), dim)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """softmin of the selected elements; the others get 0."""
+    return softmaxes.softmin(filled("softmin", converted(input, dtype), mask, INF), dim)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The selected elements over their norm along `dim`, which counts at least as eps; the others get 0."""
+    x = converted(input, dtype)
+    size = norm(x, ord, dim, keepdim=True, mask=mask).clamp(min=eps)
+    return filled("normalize", x, mask, 0) / size
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(exp(input) + exp(other)), where elements outside their mask count as exp(-inf)."""
+    a = filled("logaddexp", converted(input, dtype), input_mask, -INF)
+    return a.logaddexp(filled("logaddexp", converted(other, dtype), other_mask, -INF))
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """log(sum(exp)) of the selected elements; -inf where there is none."""
+    x = converted(input, dtype)
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        x = x.float()
+    dims = wrap_all(x, dims_of(dim), "masked.logsumexp")
+    return reduction.logsumexp(filled("logsumexp", x, mask, -INF), list(range(x.ndim)) if dims is None else dims,
+                               keepdim).to(input.dtype if dtype is None else dtype)
