@@ -40,6 +40,7 @@ class Op:
     keyword_params, params_first: whether parameters go by keyword only, or before the operands.
     inplace_flag: the function takes `inplace=False`.
     method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist.
+    check: what parameters must satisfy, the type of the error and its text, as Python for the function's body.
     domain: where tests draw operands from; source: where the gradient's formula comes from.
     """
 
@@ -79,6 +80,7 @@ class Op:
     fast: str | None = None
     fast_if: str | None = None
     source: str = "calculus"
+    check: tuple = ()
     nin: int = 0
 
     def __post_init__(self):

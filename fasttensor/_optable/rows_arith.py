@@ -5,7 +5,12 @@ from .op import Op
 
 FC = FLOAT + COMPLEX
 
-_FMOD = "fmod_is_fast(a, b)"
+
+def _by_fmod(name, row, words, **more):
+    """A row of two numbers that rests on fmod, which is one fma while the quotient has few digits."""
+    return Op(name, f"{row}(a, b)", dtypes=REAL, fast=f"{row}_fast(a, b)", fast_if="fmod_is_fast(a, b)", zero_check=True,
+              domain_b=(0.5, 3.0), doc=words, **more)
+
 
 ROWS = (
     Op("add", "a + alpha * b", da="g", db="alpha * g", bool_expr="a | b", dtypes=ALL, params={"alpha": 1},
@@ -20,14 +25,13 @@ ROWS = (
        doc="True division of `input` by `other`."),
     Op("_div_trunc", "div_trunc(a, b)", da="zeros_like(g)", db="zeros_like(g)", dtypes=REAL, zero_check=True,
        domain_b=(0.5, 3.0), doc="Division of `input` by `other`, rounded towards zero."),
-    Op("floor_divide", "floor_divide(a, b)", dtypes=REAL, fast="floor_divide_fast(a, b)", fast_if=_FMOD, zero_check=True, domain_b=(0.5, 3.0),
-       doc="Division of `input` by `other`, rounded down."),
-    Op("_div_floor", "floor_divide(a, b)", da="zeros_like(g)", db="zeros_like(g)", dtypes=REAL, fast="floor_divide_fast(a, b)", fast_if=_FMOD, zero_check=True,
-       domain_b=(0.5, 3.0), doc="Division of `input` by `other`, rounded down."),
-    Op("remainder", "remainder(a, b)", da="g", db="-(g * floor((a - y) / b + 0.5))", dtypes=REAL, fast="remainder_fast(a, b)", fast_if=_FMOD, zero_check=True,
-       domain_b=(0.5, 3.0), doc="The remainder of `input` / `other`, with the sign of `other` as in Python."),
-    Op("fmod", "fmod(a, b)", da="g", db="-(g * trunc(a / b))", dtypes=REAL, fast="fmod_fast(a, b)", fast_if=_FMOD, zero_check=True, domain_b=(0.5, 3.0),
-       doc="The remainder of `input` / `other`, with the sign of `input` as in C."),
+    _by_fmod("floor_divide", "floor_divide", "Division of `input` by `other`, rounded down."),
+    _by_fmod("_div_floor", "floor_divide", "Division of `input` by `other`, rounded down.", da="zeros_like(g)",
+             db="zeros_like(g)"),
+    _by_fmod("remainder", "remainder", "The remainder of `input` / `other`, with the sign of `other` as in Python.", da="g",
+             db="-(g * floor((a - y) / b + 0.5))"),
+    _by_fmod("fmod", "fmod", "The remainder of `input` / `other`, with the sign of `input` as in C.", da="g",
+             db="-(g * trunc(a / b))"),
     Op("pow", "pow(a, b)", da="where(b == 0, 0, g * (b * pow(a, b - 1)))",
        db="where((a == 0) and (b >= 0), 0, g * (y * log(a)))",
        complex_da="where(b == 0, 0, g * conj(b * pow(a, b - 1)))",

@@ -49,6 +49,9 @@ def _wrapper(op):
 
 def _body(op, call):
     lines = [f"cdef double[{len(op.params)}] par"] if op.params else []
+    if op.check:
+        condition, error, text = op.check
+        lines += [f"if not ({condition}):", f"    raise {error}(f\"{op.name}: {text}\")"]
     lines += [f"par[{i}] = {name}" for i, name in enumerate(op.params)]
     return "\n    ".join([*lines, "return " + call])
 
@@ -89,7 +92,8 @@ def example(op):
     operands = ["torch.tensor([True, False])" if n in op.mask else f"torch.tensor([{kind}])" for n in op.inputs]
     space = "" if op.namespaces[0] == "torch" else op.namespaces[0] + "."
     params = [f"{n}=1.0" if op.keyword_params else "1.0" for n, v in op.params.items() if v is None]
-    return f"torch.{space}{op.name}({', '.join(operands + params)}).shape"
+    calls = [str(int(float(p))) for p in params] + operands if op.params_first else operands + params
+    return f"torch.{space}{op.name}({', '.join(calls)}).shape"
 
 
 def values():
@@ -130,6 +134,8 @@ def _typed(w, signature):
             out.append("out: Tensor | None = None")
         elif name in w.op.params:
             out.append(f"{name}: float" + (f" = {default}" if eq else ""))
+        elif name == "inplace":
+            out.append("inplace: bool = False")
         elif name in ("self", "*"):
             out.append(name)
         else:

@@ -247,7 +247,7 @@ def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma; n is a non-negative int."""
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got n={n}")
-    return F["polygamma"](input, n, out=out)
+    return F["polygamma"](n, input, out=out)
 
 
 def method_polygamma(self, n):
