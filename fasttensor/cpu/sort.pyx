@@ -11,7 +11,7 @@ cdef extern from "sort_keys.h" nogil:
     void ft_scratch_close(ft_scratch *s)
     void ft_sort_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending, char *ix, Py_ssize_t step)
     void ft_topk_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int descending, char *ix, Py_ssize_t step)
-    int64_t ft_select_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k)
+    int64_t ft_select_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int stable)
     Py_ssize_t ft_first_nan(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t *count)
     void ft_emit(int itemsize, char *v, Py_ssize_t vs, const char *x, Py_ssize_t xs, const char *ix, Py_ssize_t step, Py_ssize_t n)
 
@@ -66,7 +66,7 @@ cdef void job_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             if j.task == MEDIAN and nans:
                 (<int64_t *>ix)[0] = first
             else:
-                (<int64_t *>ix)[0] = ft_select_row(&s, j.code, x, j.xs * j.item, j.n, k)
+                (<int64_t *>ix)[0] = ft_select_row(&s, j.code, x, j.xs * j.item, j.n, k, j.task != KTH)
         ft_emit(j.item, j.values + at * j.item, j.vs * j.item, x, j.xs * j.item, ix, j.vs * sizeof(int64_t), j.out_n)
     ft_scratch_close(&s)
 

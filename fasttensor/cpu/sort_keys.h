@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "sort_small.h"
 
 #define FT_HIST (6 * 2048)
 typedef struct { uint64_t k, i; } ft_pair;
@@ -147,8 +148,18 @@ static void ft_sort_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, pt
     }
 }
 
-/* Position of the element of rank k, ascending. */
-static int64_t ft_select_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, ptrdiff_t k) {
+static void ft_load_small(ft_scratch *s, int code, const char *x, ptrdiff_t step, ptrdiff_t n, int descending, ft_item *out) {
+    int bits = ft_load(s, code, x, step, n, descending);
+    for (ptrdiff_t i = 0; i < n; i++) { out[i].k = bits ? s->words[i] >> (64 - bits) : s->pairs[i].k; out[i].i = i; }
+}
+
+/* Position of the element of rank k, ascending. `stable`: of equal elements the one in its place. */
+static int64_t ft_select_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, ptrdiff_t k, int stable) {
+    if (n <= FT_SMALL && !stable) {
+        ft_item items[FT_SMALL];
+        ft_load_small(s, code, x, xs, n, 0, items);
+        return ft_small_kth(items, n, k);
+    }
     int bits = ft_load(s, code, x, xs, n, 0);
     return bits ? ft_word_index(select_word(s->words, n, k), bits) : (int64_t)select_pair(s->pairs, n, k).i;
 }
@@ -158,6 +169,13 @@ static int64_t ft_select_row(ft_scratch *s, int code, const char *x, ptrdiff_t x
 static void ft_topk_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, ptrdiff_t k, int descending,
                         char *ix, ptrdiff_t is) {
     enum { BLOCK = 512, STRIP = 32 };
+    if (n <= FT_SMALL) {
+        ft_item items[FT_SMALL];
+        ft_load_small(s, code, x, xs, n, descending, items);
+        ft_small_topk(items, n, k);
+        for (ptrdiff_t i = 0; i < k; i++) *(int64_t *)(ix + i * is) = items[i].i;
+        return;
+    }
     /* The limit is only as good as the last sort: small k re-sort often, which insertion makes cheap. */
     const ptrdiff_t cap = k + (k / 2 > 24 ? k / 2 : 24);
     if (!FT_KEYS32[code] || cap * 2 + BLOCK > n || n > 0xffffffffll) {
