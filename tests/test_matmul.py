@@ -9,7 +9,7 @@ import fasttensor as ft
 np = pytest.importorskip("numpy")
 RNG = np.random.default_rng(0)
 LAYOUTS = ("rows", "columns", "padded", "strided", "expanded")
-SHAPES = [(1, 1, 1), (4, 8, 8), (7, 5, 3), (1, 50, 20), (50, 1, 20), (33, 49, 65), (9, 100, 801), (3, 200, 33), (130, 97, 400), (64, 10, 250)]
+SHAPES = [(1, 1, 1), (4, 8, 8), (7, 5, 3), (1, 50, 20), (50, 1, 20), (33, 49, 65), (9, 100, 801), (3, 200, 33), (130, 97, 400), (64, 10, 250), (3, 5, 40001)]
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
@@ -110,7 +110,7 @@ def test_addend_broadcasts(beta, alpha):
     assert c.baddbmm_(ft.ones(3, 2, 5), ft.ones(3, 5, 4), beta=beta, alpha=alpha) is c and c[0, 0, 0].item() == beta + 5 * alpha
 
 
-@pytest.mark.parametrize("shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900)])
+@pytest.mark.parametrize("shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003)])
 def test_same_bits_at_any_thread_count(shape):
     m, n, k = shape
     a, b = ft.from_numpy(array((m, k), "float32")), ft.from_numpy(array((n, k), "float32"))

@@ -5,7 +5,8 @@ from fasttensor._core.tensor cimport Tensor, Node, describe, CPU
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.graph cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
-from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, TRANSPOSED, CONJUGATED)
+from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
+                                          TRANSPOSED, CONJUGATED)
 from importlib import import_module
 
 cdef object _general = None         # functional.matmul.matmul, for what the fast path does not cover
@@ -107,6 +108,46 @@ def try_mm(a, b, int rank=0):
     if not fits(a, b) or (rank and ((<Tensor>a).rank != rank or (<Tensor>b).rank != rank)):
         return None
     return record_mm(<Tensor>a, <Tensor>b)
+
+
+def try_vector(a, x):
+    """Matrix or vector `a` by vector `x`, else None."""
+    cdef Tensor m, v, out
+    cdef Node node
+    if not (isinstance(a, Tensor) and isinstance(x, Tensor)):
+        return None
+    m, v = a, x
+    if (v.rank != 1 or not 1 <= m.rank <= 2 or m.code != v.code or m.dev != v.dev or m.code == BOOL
+            or m.sizes[m.rank - 1] != v.sizes[0]):
+        return None
+    if m.dev == CPU:
+        out = matrix_by_vector(m, v, 0) if m.rank == 2 else dot_plain(m, v, 0)
+    else:
+        out = backend(m).mv(m, v) if m.rank == 2 else backend(m).dot(m, v)
+    if grad_enabled() and (requires(m) or requires(v)):
+        node = new_node(vector_backward, "MvBackward0" if m.rank == 2 else "DotBackward0")
+        add_input(node, m)
+        add_input(node, v)
+        set_saved(node, (m if requires(v) else None, v if requires(m) else None))
+        set_history(out, node, 0)
+    return out
+
+
+cdef object conj_of(Tensor t):
+    return t if t.code < COMPLEX64 else t.conj()
+
+
+cdef object vector_backward(Node node, object grad):
+    cdef object m, v, gm = None, gv = None
+    cdef Tensor g = grad
+    m, v = get_saved(node)
+    if g.rank == 0:
+        return None if v is None else grad * conj_of(<Tensor>v), None if m is None else grad * conj_of(<Tensor>m)
+    if v is not None:
+        gm = grad.unsqueeze(1) * conj_of(<Tensor>v)
+    if m is not None:
+        gv = matrix_by_vector(<Tensor>m, g, TRANSPOSED | CONJUGATED) if g.dev == CPU and not grad_enabled() else try_vector(adjoint(<Tensor>m), grad)
+    return gm, gv
 
 
 def try_addmm(c, a, b, beta, alpha):

@@ -302,11 +302,15 @@ cdef Tensor as_matrix(Tensor x, bint column):
     return new_view(x, 2, sizes, steps, x.offset)
 
 
-def mv(Tensor a not None, Tensor x not None, int ta=0):
-    """Matrix by vector."""
+cdef Tensor matrix_by_vector(Tensor a, Tensor x, int ta):
     cdef Tensor out = product(a, as_matrix(x, True), ta, 0, None, 0, 1, ACT_NONE)
     cdef Py_ssize_t n = out.count
     return reshaped(out, 1, &n)
+
+
+def mv(Tensor a not None, Tensor x not None, int ta=0):
+    """Matrix by vector."""
+    return matrix_by_vector(a, x, ta)
 
 
 cdef Tensor reshaped(Tensor x, int rank, const Py_ssize_t *sizes):
@@ -322,10 +326,14 @@ cdef Tensor reshaped(Tensor x, int rank, const Py_ssize_t *sizes):
     return x
 
 
-def dot(Tensor x not None, Tensor y not None, bint conj=False):
-    """Sum of products of two vectors; with ``conj`` the first is conjugated."""
+cdef Tensor dot_plain(Tensor x, Tensor y, bint conj):
     cdef Tensor out = product(as_matrix(x, False), as_matrix(y, True), CONJUGATED if conj else 0, 0, None, 0, 1, ACT_NONE)
     return reshaped(out, 0, NULL)
+
+
+def dot(Tensor x not None, Tensor y not None, bint conj=False):
+    """Sum of products of two vectors; with ``conj`` the first is conjugated."""
+    return dot_plain(x, y, conj)
 
 
 cdef Tensor linear_plain(Tensor x, Tensor w, Tensor bias, int activation):

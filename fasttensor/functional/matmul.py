@@ -1,7 +1,7 @@
 """Matrix products: mm, bmm, matmul, linear, and products of vectors. Operands must have one dtype, as in
 PyTorch; only `outer` promotes."""
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.products import try_linear, try_mm
+from fasttensor.autograd.products import try_linear, try_mm, try_vector
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Bmm, Dot, Mm, Mv
 from fasttensor.functional.common import give
@@ -96,6 +96,9 @@ def mv(input, vec, *, out=None):
     >>> fasttensor.mv(fasttensor.ones(2, 3), fasttensor.ones(3))
     tensor([3., 3.])
     """
+    result = try_vector(input, vec) if isinstance(input, Tensor) and input.ndim == 2 else None
+    if result is not None:
+        return result if out is None else give(out, result, "mv")
     check_tensors("mv", input, vec)
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"mv: vector + matrix @ vector expected, got {show(input, vec)}")
@@ -112,6 +115,9 @@ def dot(input, tensor, *, out=None):
     >>> fasttensor.dot(fasttensor.tensor([2, 3]), fasttensor.tensor([2, 1]))
     tensor(7)
     """
+    result = try_vector(input, tensor) if isinstance(input, Tensor) and input.ndim == 1 else None
+    if result is not None:
+        return result if out is None else give(out, result, "dot")
     check_vectors("dot", input, tensor)
     return give(out, apply(Dot, input, tensor), "dot")
 

@@ -5,6 +5,7 @@ it k is cut in pieces of `kc`; a piece of A (`mc` rows) stays in the L2 cache wh
 just before their first use, pass by. The sum of one element of C runs over k in one fixed order whatever
 the block it falls in: results do not depend on how C was cut.
 """
+from libc.stdlib cimport malloc, free
 from fasttensor._core.parallel cimport parallel_for, thread_count
 
 cdef extern from "kernels.h":
@@ -17,7 +18,7 @@ cdef extern from "kernels.h":
         ft_num alpha, beta
         int relu, plain
     ctypedef struct ft_kernel:
-        int mr, nr, lanes, stored, computed
+        int mr, nr, lanes, partial, stored, computed
         void (*pack)(void *dst, Py_ssize_t width, const void *src, Py_ssize_t ws, Py_ssize_t ks, Py_ssize_t w, Py_ssize_t k) noexcept nogil
         void (*run)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
         void (*dot)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
@@ -35,6 +36,7 @@ cdef enum:
     ROW_PASS = 8            # panels of B that one panel of A meets before the next panel of A
     SERIAL = 1 << 19        # multiply-adds below which threads do not pay
     TASK = 1 << 23          # multiply-adds worth a task of their own
+    K_SPLIT = 1 << 15       # length of k from which a small C is summed in pieces
 
 
 cdef struct Plan:
@@ -101,7 +103,7 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
             activate_rows(p, c, m, n)
         return 0
     pieces = (least(p.mc, round_up(m, mr)) * p.kc if p.pack_a else 0)
-    if pieces or not p.direct_b or n % nr:
+    if pieces or not p.direct_b or (n % nr and not kern.partial):
         pa = <char *>ft_scratch((pieces + least(p.nc, round_up(n, nr)) * p.kc) * computed + 64)
         if pa == NULL:
             return -1
@@ -138,7 +140,7 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
                         for q in range(ceil_div(ng, nr)):
                             j = jg + q * nr
                             nj = least(nr, nc - j)
-                            if not (p.direct_b and nj == nr):
+                            if not (p.direct_b and (nj == nr or kern.partial)):
                                 kern.pack(pb + j * kc * computed, least(nr, round_up(nj, kern.lanes)), b + (pc * g.brs + (jc + j) * g.bcs) * stored, g.bcs, g.brs, nj, kc)
                     for q in range(ceil_div(mc, mr)):
                         i = q * mr
@@ -150,7 +152,7 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
                         for r in range(ceil_div(ng, nr)):
                             j = jg + r * nr
                             nj = least(nr, nc - j)
-                            direct = p.direct_b and nj == nr
+                            direct = p.direct_b and (nj == nr or kern.partial)
                             if direct:
                                 t.b, t.ldb = b + (pc * g.brs + jc + j) * stored, g.brs
                             else:
@@ -185,21 +187,27 @@ cdef inline void set_one(ft_num *x, int code) noexcept nogil:
 cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Plan *p = <Plan *>context
     cdef Product *g = p.g
-    cdef Py_ssize_t task, item, rest, i, j, place, oa, ob, oc, od
+    cdef Py_ssize_t task, item, rest, i, j, place, oa, ob, oc, od, per_item = p.tasks_m * p.tasks_n
     cdef const char *d
     cdef int dim
     for task in range(begin, end):
-        item, rest = task // (p.tasks_m * p.tasks_n), task % (p.tasks_m * p.tasks_n)
+        item, rest = task, 0
+        if per_item > 1:
+            item, rest = task // per_item, task % per_item
         oa = ob = oc = od = 0
         for dim in range(g.batch_rank - 1, -1, -1):
-            place = item % g.batch_sizes[dim]
-            item //= g.batch_sizes[dim]
+            place = item
+            if dim:                     # the outermost place needs no division
+                place = item % g.batch_sizes[dim]
+                item //= g.batch_sizes[dim]
             oa += place * g.batch_a[dim]
             ob += place * g.batch_b[dim]
             oc += place * g.batch_c[dim]
             if g.d != NULL:
                 od += place * g.batch_d[dim]
-        i, j = rest // p.tasks_n * p.mb, rest % p.tasks_n * p.nb
+        i = j = 0
+        if per_item > 1:
+            i, j = rest // p.tasks_n * p.mb, rest % p.tasks_n * p.nb
         d = g.d
         if d != NULL:
             d += (od + i * g.drs + j * g.dcs) * p.kern.computed
@@ -261,12 +269,69 @@ cdef void plan_blocks(Plan *p) noexcept nogil:
     p.tasks_m, p.tasks_n = ceil_div(g.m, p.mb), ceil_div(g.n, p.nb)
 
 
+ctypedef fused real:
+    float
+    double
+
+
+cdef void add_pieces(Product *g, real *part, Py_ssize_t pieces, real alpha, real beta) noexcept nogil:
+    """C = alpha * (sum of the parts, in order) + beta * D."""
+    cdef Py_ssize_t i, j, piece, size = g.m * g.n
+    cdef real *c = <real *>g.c
+    cdef const real *d = <const real *>g.d
+    for piece in range(1, pieces):
+        for i in range(size):
+            part[i] += part[piece * size + i]
+    for i in range(g.m):
+        for j in range(g.n):
+            c[i * g.crs + j * g.ccs] = alpha * part[i * g.n + j]
+            if d != NULL:
+                c[i * g.crs + j * g.ccs] += beta * d[i * g.drs + j * g.dcs]
+
+
+cdef int multiply_pieces(Product *g) noexcept nogil:
+    """A small C of a long k: pieces of k are a batch, summed at the end, which gives the threads their share."""
+    cdef Product part = g[0]
+    cdef Py_ssize_t size = FT_KERNELS[g.code].computed, stored = FT_KERNELS[g.code].stored
+    cdef Py_ssize_t step = round_up(ceil_div(g.k, least(64, g.k // (K_SPLIT // 2))), 64), whole = g.k // step
+    cdef Py_ssize_t a = step * g.acs, b = step * g.brs, c = g.m * g.n
+    cdef char *parts = <char *>malloc((whole + 1) * c * size)
+    cdef int failed
+    cdef Plan p
+    if parts == NULL:
+        return -1
+    part.k, part.batch, part.batch_rank, part.batch_sizes = step, whole, 1, &whole
+    part.batch_a, part.batch_b, part.batch_c, part.batch_d = &a, &b, &c, &c
+    part.c, part.crs, part.ccs, part.d, part.activation = parts, g.n, 1, NULL, ACT_NONE
+    set_one(&part.alpha, g.code)
+    failed = multiply(&part)
+    if whole * step < g.k:
+        part = g[0]
+        part.k = g.k - whole * step
+        part.a, part.b = g.a + whole * a * stored, g.b + whole * b * stored
+        part.c, part.crs, part.ccs, part.d, part.activation = parts + whole * c * size, g.n, 1, NULL, ACT_NONE
+        set_one(&part.alpha, g.code)
+        failed |= multiply(&part)
+        whole += 1
+    if size == 4:
+        add_pieces[float](g, <float *>parts, whole, g.alpha.f, g.beta.f)
+    else:
+        add_pieces[double](g, <double *>parts, whole, g.alpha.d, g.beta.d)
+    free(parts)
+    if g.activation != ACT_NONE:
+        p.g, p.kern = g, &FT_KERNELS[g.code]
+        activate_rows(&p, g.c, g.m, g.n)
+    return failed
+
+
 cdef int multiply(Product *g) noexcept nogil:
     cdef Plan p
     cdef Py_ssize_t count, grain
     cdef double work
     if g.batch == 0 or g.m == 0 or g.n == 0:
         return 0
+    if g.batch == 1 and g.code >= 6 and g.k >= K_SPLIT and g.m * g.n <= 4096:
+        return multiply_pieces(g)
     # Rows of C are written with vectors; a product with one column is one with one row, transposed.
     if g.n == 1 or (g.ccs != 1 and g.crs == 1 and g.m > 1):
         if g.m > 1:

@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
   int mr, nr;
   int lanes;                   /* panels of B are a multiple of this wide, nr at most */
+  int partial;                 /* rows of B may end within a vector, also where they are not packed */
   int stored, computed;        /* bytes of an element of A and B, and of C and of packed panels */
   void (*pack)(void *dst, ptrdiff_t width, const void *src, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k);
   void (*run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
@@ -157,13 +158,18 @@ FT_PACK_HALF(pack_f16, ft_f16_to_f32)
 FT_PACK_HALF(pack_bf16, ft_bf16_to_f32)
 
 #define FT_NR(size) (FT_NV * FT_VBYTES / (size))
-#define FT_INT(size, s) {FT_MR, FT_NR(size), FT_NR(size), size, size, pack_##s, run_##s, NULL}
+#ifdef __AVX512F__
+#define FT_MASKS 1
+#else
+#define FT_MASKS 0
+#endif
+#define FT_INT(size, s) {FT_MR, FT_NR(size), FT_NR(size), 0, size, size, pack_##s, run_##s, NULL}
 /* By dtype code. Complex products are made of real ones by the caller. */
 static const ft_kernel FT_KERNELS[10] = {
   FT_INT(1, u8), FT_INT(1, u8), FT_INT(1, u8), FT_INT(2, u16), FT_INT(4, u32), FT_INT(8, u64),
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, 2, 4, pack_f16, run_f32, NULL},
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, 2, 4, pack_bf16, run_f32, NULL},
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, 4, 4, pack_f32, run_f32, dot_f32},
-  {FT_MR, FT_NR(8), FT_VBYTES / 8, 8, 8, pack_f64, run_f64, dot_f64},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, pack_f16, run_f32, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, pack_bf16, run_f32, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 4, 4, pack_f32, run_f32, dot_f32},
+  {FT_MR, FT_NR(8), FT_VBYTES / 8, FT_MASKS, 8, 8, pack_f64, run_f64, dot_f64},
 };
 #endif

@@ -22,6 +22,25 @@ static inline __attribute__((always_inline)) NAME(vec) NAME(part)(const FT_T *p,
   return *(const NAME(uvec) *)v;
 #endif
 }
+
+static inline __attribute__((always_inline)) void NAME(put)(FT_T *p, NAME(vec) v, ptrdiff_t n) {
+#if defined(__AVX512F__) && FT_SIZE == 4
+  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined(__AVX512F__)
+  _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), (__m512d)v);
+#else
+  for (ptrdiff_t i = 0; i < n; i++) p[i] = v[i];
+#endif
+}
+#endif
+
+/* The last vector of a row may be a partial one where masks cost nothing. */
+#if defined(__AVX512F__) && FT_REAL
+#define FT_LOAD_LAST(p) NAME(part)(p, tail)
+#define FT_STORE_LAST(p, v) NAME(put)(p, v, tail)
+#else
+#define FT_LOAD_LAST(p) (*(const NAME(uvec) *)(p))
+#define FT_STORE_LAST(p, v) (*(NAME(uvec) *)(p) = v)
 #endif
 
 static inline FT_T NAME(num)(ft_num v) {
@@ -36,16 +55,19 @@ static inline FT_T NAME(num)(ft_num v) {
 
 /* Sums stay in registers through the whole k loop. A is read by broadcast at any strides, so packed and plain
    rows run at the same speed. With acc != NULL the raw sums go there, FT_NV vectors a row. */
-static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, ptrdiff_t k, FT_T *acc, const int m, const int nv) {
+static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, ptrdiff_t k, FT_T *acc, const int m, const int nv,
+                                                              const ptrdiff_t tail) {
   enum { L = FT_VBYTES / FT_SIZE };
   NAME(vec) sum[FT_MR][FT_NV];
   const FT_T *a0 = (const FT_T *)t->a, *a1 = a0 + (m > 4 ? 4 * t->ars : 0), *b = (const FT_T *)t->b;
   const ptrdiff_t ars = t->ars, acs = t->acs, ldb = t->ldb;
+#pragma GCC unroll 8
   for (int i = 0; i < m; i++)
     for (int j = 0; j < nv; j++) sum[i][j] = (NAME(vec)){0};
   for (; k > 0; --k) {
     NAME(vec) col[FT_NV];
-    for (int j = 0; j < nv; j++) col[j] = *(const NAME(uvec) *)(b + j * L);
+    for (int j = 0; j < nv - 1; j++) col[j] = *(const NAME(uvec) *)(b + j * L);
+    col[nv - 1] = FT_LOAD_LAST(b + (nv - 1) * L);
 #pragma GCC unroll 8
     for (int i = 0; i < m; i++) {
       const FT_T x = (i < 4 ? a0 : a1)[(i & 3) * ars];
@@ -56,6 +78,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, p
     b += ldb;
   }
   if (acc) {
+#pragma GCC unroll 8
     for (int i = 0; i < m; i++)
       for (int j = 0; j < nv; j++) *(NAME(uvec) *)(acc + (i * FT_NV + j) * L) = sum[i][j];
     return;
@@ -63,22 +86,28 @@ static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, p
   const FT_T alpha = NAME(num)(t->alpha), beta = NAME(num)(t->beta);
   FT_T *c = (FT_T *)t->c;
   const FT_T *d = (const FT_T *)t->d;
+  /* unrolled, or the sums would live in memory */
+#pragma GCC unroll 8
   for (int i = 0; i < m; i++, c += t->crs) {
-    for (int j = 0; j < nv; j++) {
-      NAME(vec) v = alpha * sum[i][j];
-      if (d) v += beta * *(const NAME(uvec) *)(d + j * L);
-#if FT_REAL
-      /* max that lets NaN through, as PyTorch's relu does */
-      if (t->relu) v = (NAME(vec))((__typeof__(v < v))v & ~(v < 0));
-#endif
-      *(NAME(uvec) *)(c + j * L) = v;
+    NAME(vec) v[FT_NV];
+    for (int j = 0; j < nv; j++) v[j] = alpha * sum[i][j];
+    if (d) {
+      for (int j = 0; j < nv - 1; j++) v[j] += beta * *(const NAME(uvec) *)(d + j * L);
+      v[nv - 1] += beta * FT_LOAD_LAST(d + (nv - 1) * L);
+      d += t->drs;
     }
-    if (d) d += t->drs;
+#if FT_REAL
+    /* max that lets NaN through, as PyTorch's relu does */
+    if (t->relu)
+      for (int j = 0; j < nv; j++) v[j] = (NAME(vec))((__typeof__(v[j] < v[j]))v[j] & ~(v[j] < 0));
+#endif
+    for (int j = 0; j < nv - 1; j++) *(NAME(uvec) *)(c + j * L) = v[j];
+    FT_STORE_LAST(c + (nv - 1) * L, v[nv - 1]);
   }
 }
 
 #define FT_TILE_FN(m, nv) \
-  static void NAME(tile_##m##_##nv)(const ft_tile *t, ptrdiff_t k, FT_T *acc) { NAME(tile)(t, k, acc, m, nv); }
+  static void NAME(tile_##m##_##nv)(const ft_tile *t, ptrdiff_t k, FT_T *acc, ptrdiff_t tail) { NAME(tile)(t, k, acc, m, nv, tail); }
 #if FT_NV == 3
 #define FT_TILE_ROW(m) FT_TILE_FN(m, 1) FT_TILE_FN(m, 2) FT_TILE_FN(m, 3)
 #define FT_TILE_NAMES(m) {NAME(tile_##m##_1), NAME(tile_##m##_2), NAME(tile_##m##_3)}
@@ -94,7 +123,7 @@ FT_TILE_ROW(5) FT_TILE_ROW(6)
 #if FT_MR > 6
 FT_TILE_ROW(7) FT_TILE_ROW(8)
 #endif
-static void (*const NAME(tiles)[FT_MR][FT_NV])(const ft_tile *, ptrdiff_t, FT_T *) = {
+static void (*const NAME(tiles)[FT_MR][FT_NV])(const ft_tile *, ptrdiff_t, FT_T *, ptrdiff_t) = {
   FT_TILE_NAMES(1), FT_TILE_NAMES(2), FT_TILE_NAMES(3), FT_TILE_NAMES(4),
 #if FT_MR > 4
   FT_TILE_NAMES(5), FT_TILE_NAMES(6),
@@ -103,20 +132,20 @@ static void (*const NAME(tiles)[FT_MR][FT_NV])(const ft_tile *, ptrdiff_t, FT_T 
   FT_TILE_NAMES(7), FT_TILE_NAMES(8),
 #endif
 };
-#define FT_CALL_TILE(t, k, acc, m, nv) NAME(tiles)[(m) - 1][(nv) - 1](t, k, acc)
+#define FT_CALL_TILE(t, k, acc, m, nv, tail) NAME(tiles)[(m) - 1][(nv) - 1](t, k, acc, tail)
 #else
 /* Integers are rare: two row counts keep the object file small. */
 static void NAME(tile_all)(const ft_tile *t, ptrdiff_t k, FT_T *acc, ptrdiff_t m) {
-  if (m == FT_MR) { NAME(tile)(t, k, acc, FT_MR, FT_NV); return; }
+  if (m == FT_MR) { NAME(tile)(t, k, acc, FT_MR, FT_NV, 0); return; }
   ft_tile row = *t;
   for (ptrdiff_t i = 0; i < m; i++) {
-    NAME(tile)(&row, k, acc ? acc + i * (FT_NV * FT_VBYTES / FT_SIZE) : NULL, 1, FT_NV);
+    NAME(tile)(&row, k, acc ? acc + i * (FT_NV * FT_VBYTES / FT_SIZE) : NULL, 1, FT_NV, 0);
     row.a = (const FT_T *)row.a + t->ars;
     row.c = (FT_T *)row.c + t->crs;
     if (row.d) row.d = (const FT_T *)row.d + t->drs;
   }
 }
-#define FT_CALL_TILE(t, k, acc, m, nv) NAME(tile_all)(t, k, acc, m)
+#define FT_CALL_TILE(t, k, acc, m, nv, tail) NAME(tile_all)(t, k, acc, m)
 #endif
 
 /* The epilogue of sums in memory: edges of C, and C or D without unit column stride. */
@@ -142,13 +171,17 @@ static void NAME(finish)(const ft_tile *t, const FT_T *acc, ptrdiff_t ld, ptrdif
 
 static void NAME(run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n) {
   enum { L = FT_VBYTES / FT_SIZE };
-  const ptrdiff_t nv = (n + L - 1) / L;
+  const ptrdiff_t nv = (n + L - 1) / L, tail = n - (nv - 1) * L;
+#if defined(__AVX512F__) && FT_REAL
+  if (t->plain) {
+#else
   if (t->plain && n == (FT_REAL ? nv : FT_NV) * L) {
-    FT_CALL_TILE(t, k, NULL, m, nv);
+#endif
+    FT_CALL_TILE(t, k, NULL, m, nv, tail);
     return;
   }
   FT_T acc[FT_MR * FT_NV * L] __attribute__((aligned(FT_VBYTES)));
-  FT_CALL_TILE(t, k, acc, m, nv);
+  FT_CALL_TILE(t, k, acc, m, nv, tail);
   NAME(finish)(t, acc, FT_NV * L, m, n);
 }
 
@@ -246,6 +279,8 @@ static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws
 #undef FT_SHUF
 #undef FT_RELU
 #undef FT_CALL_TILE
+#undef FT_LOAD_LAST
+#undef FT_STORE_LAST
 #undef FT_TILE_FN
 #undef FT_TILE_ROW
 #undef FT_TILE_NAMES
