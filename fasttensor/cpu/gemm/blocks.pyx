@@ -277,6 +277,7 @@ ctypedef fused real:
 cdef void add_pieces(Product *g, real *part, Py_ssize_t pieces, real alpha, real beta) noexcept nogil:
     """C = alpha * (sum of the parts, in order) + beta * D."""
     cdef Py_ssize_t i, j, piece, size = g.m * g.n
+    cdef real value
     cdef real *c = <real *>g.c
     cdef const real *d = <const real *>g.d
     for piece in range(1, pieces):
@@ -284,9 +285,10 @@ cdef void add_pieces(Product *g, real *part, Py_ssize_t pieces, real alpha, real
             part[i] += part[piece * size + i]
     for i in range(g.m):
         for j in range(g.n):
-            c[i * g.crs + j * g.ccs] = alpha * part[i * g.n + j]
+            value = alpha * part[i * g.n + j]
             if d != NULL:
-                c[i * g.crs + j * g.ccs] += beta * d[i * g.drs + j * g.dcs]
+                value += beta * d[i * g.drs + j * g.dcs]        # D may be C
+            c[i * g.crs + j * g.ccs] = value
 
 
 cdef int multiply_pieces(Product *g) noexcept nogil:
