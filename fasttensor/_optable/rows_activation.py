@@ -21,12 +21,12 @@ def _loss(name, expr, da, db, doc, **more):
 _TANH = "tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))"
 
 ROWS = (
-    _act("relu", "where(x < 0, 0, x)", "where(y > 0, g, 0)", "Zero below zero, the input above.",
+    _act("relu", "where(x < 0, 0, x)", "where(y <= 0, 0, g)", "Zero below zero, the input above.",
          int_expr="maximum(x, 0)", dtypes=INT + FLOAT, namespace=BOTH),
-    _act("relu6", "where(x < 0, 0, where(x > 6, 6, x))", "where((x > 0) and (x < 6), g, 0)",
+    _act("relu6", "where(x < 0, 0, where(x > 6, 6, x))", "where((x <= 0) or (x >= 6), 0, g)",
          "The input between 0 and 6.", int_expr="minimum(maximum(x, 0), 6)", dtypes=INT + FLOAT),
     _act("hardtanh", "where(x < min_val, min_val, where(x > max_val, max_val, x))",
-         "where((x > min_val) and (x < max_val), g, 0)", "The input between `min_val` and `max_val`.",
+         "where((x <= min_val) or (x >= max_val), 0, g)", "The input between `min_val` and `max_val`.",
          params={"min_val": -1.0, "max_val": 1.0},
          check=("min_val <= max_val", "ValueError", "min_val {min_val} cannot be larger than max_val {max_val}"),
          dtypes=("int8", "int16", "int32", "int64") + FLOAT),
