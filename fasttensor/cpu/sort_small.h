@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FT_SMALL = 64 };
+enum { FT_SMALL = 63 };
 typedef struct { uint64_t k; int64_t i; } ft_item;
 
 static inline void ft_swap(ft_item *a, ft_item *b) { ft_item t = *a; *a = *b; *b = t; }
