@@ -80,14 +80,16 @@ class RandomSampler(Sampler[int]):
         if generator is None:
             generator = torch.Generator()
             generator.manual_seed(draw_seed())
-        left = self.num_samples
-        while left > 0:
-            if self.replacement:
-                draws = torch.randint(high=n, size=(min(left, 32),), dtype=torch.int64, generator=generator)
-            else:
-                draws = torch.randperm(n, generator=generator)
-            yield from draws.tolist()[:left]
-            left -= draws.numel()
+        if self.replacement:
+            for begin in range(0, self.num_samples, 32):
+                count = min(32, self.num_samples - begin)
+                yield from torch.randint(high=n, size=(count,), dtype=torch.int64, generator=generator).tolist()
+            return
+        for _ in range(self.num_samples // n):
+            yield from torch.randperm(n, generator=generator).tolist()
+        # PyTorch draws this last order even where nothing of it is needed; a generator that is used
+        # again must have moved on as far.
+        yield from torch.randperm(n, generator=generator).tolist()[:self.num_samples % n]
 
     def __len__(self):
         return self.num_samples
