@@ -251,6 +251,22 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 # --- like another tensor ---
 
+def fill(input, value):
+    """A copy of ``input`` with every element set to ``value``, a number or a 0-d tensor."""
+    must_be_tensor("fill", input)
+    return input.clone().fill_(value)
+
+
+def fill_(input, value):
+    """Set every element of ``input`` to ``value``."""
+    return input.fill_(value)
+
+
+def zero_(input):
+    """Set every element of ``input`` to zero."""
+    return input.zero_()
+
+
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Uninitialised, with the shape, dtype, device and order in memory of ``input``."""
     must_be_tensor("empty_like", input)
@@ -335,6 +351,6 @@ def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_g
 
 
 __all__ = ["empty", "zeros", "ones", "full", "scalar_tensor", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like",
-           "full_like"]
-METHODS = {"new_empty": new_empty, "new_zeros": new_zeros, "new_ones": new_ones, "new_full": new_full,
+           "full_like", "fill", "fill_", "zero_"]
+METHODS = {"fill": fill, "new_empty": new_empty, "new_zeros": new_zeros, "new_ones": new_ones, "new_full": new_full,
            "new_empty_strided": new_empty_strided}

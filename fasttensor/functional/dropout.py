@@ -25,22 +25,22 @@ def _drop(input, p, training, inplace):
     return apply(NativeDropout, input, float(p), None)
 
 
-def _noise(input, p, feature):
-    """Zeros, and 1 / (1 - p) with probability 1 - p; one value a channel where `feature`."""
+def _noise(input, p, feature, lead=2):
+    """Zeros, and 1 / (1 - p) with probability 1 - p; where `feature`, one value for each index of the `lead` first dimensions."""
     if feature:
-        if input.ndim < 2:
+        if input.ndim < lead:
             raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {description(input)}")
-        noise = input.new_empty(tuple(input.shape[:2]) + (1,) * (input.ndim - 2))
+        noise = input.new_empty(tuple(input.shape[:lead]) + (1,) * (input.ndim - lead))
     else:
         noise = empty_like(input)
     backend(noise).bernoulli_(noise, 1.0 - p, None)
     return noise.div_(1.0 - p)
 
 
-def _drop_features(input, p, training, inplace):
+def _drop_features(input, p, training, inplace, lead=2):
     if not training or p == 0 or input.numel() == 0:
         return input
-    noise = input.new_zeros(()) if p == 1 else _noise(input, p, True)
+    noise = input.new_zeros(()) if p == 1 else _noise(input, p, True, lead)
     return input.mul_(noise) if inplace else input * noise
 
 
@@ -140,15 +140,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
                            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
                            "(i.e. 2D or 3D inputs).")
-    return _batched(input, p, training, inplace, 3)
-
-
-def _batched(input, p, training, inplace, ndim):
-    """Feature dropout of an input that may lack its batch dimension."""
-    if input.ndim == ndim:
-        return _drop_features(input, p, training, inplace)
-    result = _drop_features(input.unsqueeze_(0) if inplace else input.unsqueeze(0), p, training, inplace)
-    return result.squeeze_(0) if inplace else result.squeeze(0)
+    return _drop_features(input, p, training, inplace, input.ndim - 1)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -176,7 +168,7 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
                       "channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
                       UserWarning, stacklevel=2)
         return _drop_features(input, p, training, inplace)
-    return _batched(input, p, training, inplace, 5)
+    return _drop_features(input, p, training, inplace, input.ndim - 3)
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False, *, train=None):

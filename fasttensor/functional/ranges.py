@@ -86,7 +86,7 @@ def _line_arguments(op, start, end, steps, dtype, *more):
     start, end = number(op, "start", start), number(op, "end", end)
     if not isinstance(steps, int):
         steps = number(op, "steps", steps)
-    if isinstance(steps, float) and not steps.is_integer():
+    if isinstance(steps, float):
         raise TypeError(f"{op}(): argument 'steps' must be int, not float")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
