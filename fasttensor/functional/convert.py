@@ -25,13 +25,18 @@ def tolist(self):
 
 # --- numpy ---
 
+_asarray = None        # numpy's, once it was needed: importing numpy is most of a short program's start
+
+
 def numpy(self, *, force=False):
     """A numpy array over the same memory: writes to one are seen by the other.
 
     ``force=True`` detaches and copies from the GPU first. Raises RuntimeError for a tensor that
     requires grad and TypeError for one that is not in the CPU's memory, or bfloat16, which numpy lacks.
     """
-    import numpy as np
+    global _asarray
+    if _asarray is None:
+        from numpy import asarray as _asarray
     if force:
         self = self.detach().cpu()
     if self.requires_grad:
@@ -41,7 +46,7 @@ def numpy(self, *, force=False):
     if self.dtype.name == "bfloat16":
         raise TypeError("Got unsupported ScalarType BFloat16: numpy has no such type, convert with .float() first")
     # a view of its own, so that resizing this tensor cannot free what the array shows
-    return np.asarray(memoryview(self.detach()))
+    return _asarray(memoryview(self.detach()))
 
 
 def __array__(self, dtype=None, copy=None):

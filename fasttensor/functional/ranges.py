@@ -8,6 +8,7 @@ from fasttensor.cpu import creation as kernels
 from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, number
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
+_CODE_OF_INT64 = dtype_code(_int64)
 
 
 def _range_dtype(op, dtype, *numbers):
@@ -43,6 +44,8 @@ def arange(*bounds, start=None, end=None, step=None, out=None, dtype=None, layou
     >>> fasttensor.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if len(bounds) == 1 and type(bounds[0]) is int and bounds[0] >= 0 and start is end is step is out is dtype is device is None:
+        return finish(kernels.arange(0, 1, bounds[0], _CODE_OF_INT64), None, requires_grad)
     if len(bounds) > 3 or not bounds and end is None:
         raise TypeError(f"arange() received an invalid combination of arguments - got {len(bounds)} bounds, but expected (end), (start, end) or (start, end, step)")
     if len(bounds) == 1 and start is None and end is None:

@@ -1,0 +1,183 @@
+"""Files: weights to and from PyTorch, shared memory, damaged and hostile files, atomic replacement."""
+import io
+import os
+import pickle
+import random
+import zipfile
+from collections import OrderedDict
+
+import pytest
+from helpers import oracle
+
+import fasttensor as torch
+
+NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def example(t):
+    """Values of every kind that a checkpoint holds, made with either library."""
+    made = OrderedDict()
+    for name in NAMES:
+        made[name] = t.arange(12.0).reshape(3, 4).to(getattr(t, name))
+        made[name + " transposed"] = made[name].t()
+        made[name + " part"] = made[name][1:, ::2]
+    made.update(empty=t.zeros(0, 3), scalar=t.tensor(3.5), leaf=t.ones(2, requires_grad=True), plain=[1, 2.5, "x", None, True, (1, 2), {3}, b"ab", 2**70],
+                types=[t.float32, t.Size([1, 2]), t.device("cpu")])
+    return made
+
+
+def same(a, b):
+    if hasattr(a, "tolist"):
+        assert a.tolist() == b.tolist() and str(a.dtype) == str(b.dtype) and tuple(a.stride()) == tuple(b.stride())
+        assert a.requires_grad == b.requires_grad and a.storage_offset() == b.storage_offset()
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            same(a[key], b[key])
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    else:
+        assert str(a) == str(b)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_round_trip(tmp_path, mmap):
+    path = tmp_path / "x.pt"
+    torch.save(example(torch), path)
+    got = torch.load(path, mmap=mmap)
+    same(example(torch), got)
+    got["float32"][0, 1] = 99
+    assert got["float32 transposed"][1, 0].item() == 99
+    same(example(torch), torch.load(path))
+
+
+def test_round_trip_in_memory():
+    file = io.BytesIO()
+    torch.save(example(torch), file)
+    file.seek(0)
+    same(example(torch), torch.load(file))
+
+
+def test_storages_are_aligned(tmp_path):
+    torch.save([torch.ones(3), torch.ones(5)], tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as archive, open(tmp_path / "x.pt", "rb") as file:
+        for info in archive.infolist():
+            file.seek(info.header_offset + 26)
+            lengths = file.read(4)
+            assert (info.header_offset + 30 + int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")) % 64 == 0
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_from_pytorch(tmp_path, legacy):
+    other = oracle()
+    other.save(example(other), tmp_path / "x.pt", _use_new_zipfile_serialization=not legacy)
+    same(example(other), torch.load(tmp_path / "x.pt"))
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_to_pytorch(tmp_path, mmap):
+    other = oracle()
+    torch.save(example(torch), tmp_path / "x.pt")
+    same(example(other), other.load(tmp_path / "x.pt", mmap=mmap))
+
+
+def test_modules(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    torch.save(net.state_dict(), tmp_path / "x.pt")
+    other = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    other.load_state_dict(torch.load(tmp_path / "x.pt"))
+    same(list(net.state_dict().values()), list(other.state_dict().values()))
+    torch.save(net, tmp_path / "whole.pt")
+    with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+        torch.load(tmp_path / "whole.pt")
+    whole = torch.load(tmp_path / "whole.pt", weights_only=False)
+    same(list(net.state_dict().values()), list(whole.state_dict().values()))
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("exit 1",)
+
+
+class Settings:
+    def __init__(self):
+        self.rate = 0.5
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_code_in_a_file_never_runs(tmp_path, weights_only):
+    torch.save(Evil(), tmp_path / "x.pt")
+    with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+        torch.load(tmp_path / "x.pt", weights_only=weights_only)
+
+
+def test_safe_globals(tmp_path):
+    torch.save(Settings(), tmp_path / "x.pt")
+    with pytest.raises(pickle.UnpicklingError, match="add_safe_globals"):
+        torch.load(tmp_path / "x.pt")
+    with torch.serialization.safe_globals([Settings]):
+        assert torch.load(tmp_path / "x.pt").rate == 0.5
+    assert torch.serialization.get_safe_globals() == []
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_damaged_files(legacy):
+    if legacy:
+        file = io.BytesIO()
+        oracle().save(example(oracle()), file, _use_new_zipfile_serialization=False)
+    else:
+        file = io.BytesIO()
+        torch.save(example(torch), file)
+    whole, rng = file.getvalue(), random.Random(0)
+    refused = 0
+    for trial in range(200):
+        data = bytearray(whole)
+        if trial % 3 == 0:
+            data = data[:rng.randrange(len(data))]
+        else:
+            for _ in range(3):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            torch.load(io.BytesIO(bytes(data)))
+        except (RuntimeError, pickle.UnpicklingError):
+            refused += 1
+    assert refused > 100
+    for junk in (b"", b"PK", b"hello world", b"PK\x03\x04" + b"0" * 50):
+        with pytest.raises(RuntimeError, match="damaged"):
+            torch.load(io.BytesIO(junk))
+
+
+def test_a_file_is_replaced_at_once(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save(torch.ones(2), path)
+
+    class Fails:
+        def __reduce__(self):
+            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        torch.save([torch.zeros(2), Fails()], path)
+    assert torch.load(path).tolist() == [1, 1] and os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_map_location(tmp_path):
+    torch.save(torch.ones(2), tmp_path / "x.pt")
+    for where in ("cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage):
+        assert torch.load(tmp_path / "x.pt", map_location=where).tolist() == [1, 1]
+
+
+def test_errors(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+    with pytest.raises(RuntimeError, match="does not exist"):
+        torch.save(1, tmp_path / "none" / "x.pt")
+    with pytest.raises(TypeError, match="path"):
+        torch.save(1, 5)
+    with pytest.raises(AttributeError, match="BytesIO"):
+        torch.load(5)
+    with pytest.raises(ValueError, match="path"):
+        torch.load(io.BytesIO(), mmap=True)
+    x = torch.ones(4)
+    with pytest.raises(RuntimeError, match="different types"):
+        torch.save([x, x.view(torch.int32)], io.BytesIO())
