@@ -1,29 +1,21 @@
-from libc.stdint cimport uint32_t, uint64_t, int32_t, int64_t
+from libc.stdint cimport uint32_t, uint64_t, int64_t
 from fasttensor._core.parallel cimport range_fn
-from fasttensor._core.tensor cimport Tensor
+from fasttensor.cpu.generator cimport Generator
 
-cdef extern from "mt19937.h":
-    ctypedef struct ft_mt:
-        uint32_t state[624]
-        uint64_t seed
-        int32_t left
-        uint32_t next
-    uint32_t ft_temper(uint32_t y) noexcept nogil
-    void ft_mt_seed(ft_mt *m, uint64_t seed) noexcept nogil
-    void ft_mt_fill(ft_mt *m, uint32_t *out, int64_t n) noexcept nogil
-    uint32_t ft_mt_next(ft_mt *m) noexcept nogil
-    uint64_t ft_mt_next64(ft_mt *m) noexcept nogil
-    double ft_mt_uniform(ft_mt *m) noexcept nogil
+cdef extern from "random_fill.h":
+    ctypedef struct ft_fill:
+        const uint32_t *words
+        char *out
+        const char *in_ "in"
+        unsigned char *mask
+        double a, b
+        uint64_t range
+        int64_t base
 
-cdef class Generator:
-    cdef ft_mt engine
-    cdef bint has_normal        # a second normal of the last pair waits
-    cdef double next_normal
-    cdef bint has_float
-    cdef float next_float
-    cdef double normal(self) noexcept
-    cdef Py_ssize_t advance(self, Tensor state) except -1
+cdef enum:
+    SERIAL = 4096               # elements below which threads and the GIL's release cost more than they give
 
-cdef Generator generator_of(object g)
-cdef Tensor memory_order(Tensor x)
-cdef bint store_order(Tensor out, Tensor flat) except False
+# Runs body over n indices of `elements` elements and `words` words each; steps in bytes.
+cdef bint fill(Generator g, ft_fill *f, range_fn body, Py_ssize_t n, int words, Py_ssize_t out_step, Py_ssize_t in_step,
+               Py_ssize_t elements, Py_ssize_t grain) except False
+cdef int64_t threshold(double p) noexcept nogil     # 53 random bits lie below it with probability p

@@ -9,25 +9,15 @@ block of memory at a time; turning them into numbers is a loop over independent 
 Tensors are filled in the order of their memory, as PyTorch does: what a transposed view of an
 empty tensor receives is the transpose of what the tensor would.
 """
-import os
-from libc.math cimport ceil, cos, log1p, sin, sqrt, exp
-from libc.string cimport memcpy, memset
+from libc.math cimport ceil, exp, log1p, sqrt
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.parallel cimport parallel_for, thread_count, range_fn
 from fasttensor._core.dispatch cimport copy_into
-from fasttensor._core.device cimport device_of
+from fasttensor.cpu.generator cimport *
 
 cdef extern from "random_fill.h":
-    ctypedef struct ft_fill:
-        const uint32_t *words
-        char *out
-        const char *in_ "in"
-        unsigned char *mask
-        double a, b
-        uint64_t range
-        int64_t base
     range_fn ft_uniform[12]
     range_fn ft_normal[12]
     range_fn ft_from_to32[12]
@@ -35,8 +25,6 @@ cdef extern from "random_fill.h":
     range_fn ft_full64[12]
     range_fn ft_any[12]
     range_fn ft_bernoulli[12]
-    range_fn ft_dropout[12]
-    range_fn ft_scale_mask[12]
     range_fn ft_exponential[12]
     range_fn ft_geometric[12]
     range_fn ft_cauchy[12]
@@ -45,161 +33,6 @@ cdef extern from "random_fill.h":
 
 cdef extern from *:
     double ft_fma "__builtin_fma"(double a, double b, double c) noexcept nogil
-
-cdef enum:
-    SERIAL = 4096               # elements below which threads and the GIL's release cost more than they give
-    STATE_BYTES = 5056
-    DEFAULT_SEED = 67280421310721
-
-
-# PyTorch's record of a CPU generator, byte for byte: states move between the two libraries.
-cdef packed struct State:
-    uint64_t seed
-    int32_t left
-    int32_t seeded
-    uint64_t next
-    uint64_t words[624]
-    double unused[1]
-    double normal
-    double unused_too[1]
-    int32_t has_normal
-    int32_t pad
-    float next_float
-    unsigned char has_float
-    unsigned char pad_too[3]
-
-
-cdef class Generator:
-    """A source of random numbers with a state of its own.
-
-    ``Generator(device="cpu")`` starts from a fixed seed; give it as ``generator=`` to the
-    functions that draw numbers.
-
-    >>> import fasttensor
-    >>> g = fasttensor.Generator().manual_seed(0)
-    >>> fasttensor.rand(2, generator=g)
-    tensor([0.4963, 0.7682])
-    """
-
-    def __cinit__(self, device=None):
-        if device is not None and not str(device).startswith("cpu"):
-            raise RuntimeError(f"Generator: only device='cpu' has a generator here, got {device!r}")
-        ft_mt_seed(&self.engine, DEFAULT_SEED)
-
-    @property
-    def device(self):
-        """The device whose tensors it fills."""
-        return device_of(CPU)
-
-    def manual_seed(self, seed):
-        """Start anew from `seed`, an int of 64 bits (negative ones count from 2**64); returns the generator."""
-        cdef object value = int(seed)
-        if not -0x8000000000000000 <= value <= 0xffffffffffffffff:
-            raise RuntimeError("Overflow when unpacking long long: manual_seed expects a value in "
-                               f"[-0x8000000000000000, 0xffffffffffffffff], got {seed}")
-        ft_mt_seed(&self.engine, <uint64_t>(value & 0xffffffffffffffff))
-        self.has_normal = self.has_float = False
-        return self
-
-    def initial_seed(self):
-        """The seed that the sequence started from."""
-        return self.engine.seed
-
-    def seed(self):
-        """Start anew from a seed of the operating system's random source; returns that seed."""
-        # 53 bits, as PyTorch draws: such a seed survives a trip through a float
-        cdef uint64_t value = int.from_bytes(os.urandom(8), "little") & 0x1fffffffffffff
-        self.manual_seed(value)
-        return value
-
-    def get_state(self):
-        """The state as a uint8 tensor of 5056 bytes, PyTorch's layout."""
-        cdef Py_ssize_t n = STATE_BYTES
-        cdef Tensor out = new_tensor(1, &n, UINT8, CPU)
-        cdef State *s = <State *>out.ptr
-        cdef int j
-        memset(s, 0, STATE_BYTES)
-        s.seed, s.left, s.seeded, s.next = self.engine.seed, self.engine.left, 1, self.engine.next
-        for j in range(624):
-            s.words[j] = self.engine.state[j]
-        if self.has_normal:
-            s.has_normal, s.normal = 1, self.next_normal
-        if self.has_float:
-            s.has_float, s.next_float = 1, self.next_float
-        return out
-
-    def set_state(self, new_state):
-        """Continue from a state that ``get_state`` gave; returns the generator."""
-        if not isinstance(new_state, Tensor) or (<Tensor>new_state).code != UINT8 or (<Tensor>new_state).dev != CPU:
-            raise TypeError(f"set_state: expected a uint8 CPU tensor, got {describe(new_state)}")
-        cdef Tensor x = contiguous(new_state)
-        if x.count != STATE_BYTES:
-            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {x.count}")
-        cdef State s
-        cdef int j
-        memcpy(&s, x.ptr, STATE_BYTES)
-        if s.seeded == 0 or s.left < 1 or s.left > 624 or s.next > 624 or s.next + <uint64_t>(s.left - 1) > 624:
-            raise RuntimeError("Invalid mt19937 state")
-        self.engine.seed, self.engine.left, self.engine.next = s.seed, s.left, <uint32_t>s.next
-        for j in range(624):
-            self.engine.state[j] = <uint32_t>s.words[j]
-        self.has_normal, self.next_normal = s.has_normal != 0, s.normal
-        self.has_float, self.next_float = s.has_float != 0, s.next_float
-        return self
-
-    def clone_state(self):
-        """A new generator that continues from the same state."""
-        return Generator().set_state(self.get_state())
-
-    graphsafe_get_state = clone_state
-
-    def graphsafe_set_state(self, Generator other not None):
-        """Continue from another generator's state."""
-        return self.set_state(other.get_state())
-
-    def get_offset(self):
-        raise RuntimeError("CPU Generator does not use offset")
-
-    def set_offset(self, offset):
-        raise RuntimeError("CPU Generator does not use offset")
-
-    def __reduce__(self):
-        return restore, (self.initial_seed(), self.get_state())
-
-    cdef double normal(self) noexcept:
-        """The next standard normal, one of a pair."""
-        cdef double u1, u2, r, theta
-        if self.has_normal:
-            self.has_normal = False
-            return self.next_normal
-        u1 = ft_mt_uniform(&self.engine)
-        u2 = ft_mt_uniform(&self.engine)
-        r = sqrt(-2.0 * log1p(-u2))
-        theta = 2.0 * 3.14159265358979323846 * u1
-        self.next_normal, self.has_normal = r * sin(theta), True
-        return r * cos(theta)
-
-    cdef Py_ssize_t advance(self, Tensor state) except -1:
-        self.set_state(state)
-        return 0
-
-
-def restore(seed, state):
-    """The generator that a pickle describes."""
-    return Generator().set_state(state)
-
-
-default_generator = Generator()
-default_generator.seed()
-cdef Generator _default = default_generator
-
-
-cdef Generator generator_of(object g):
-    if g is None:
-        return _default
-    if isinstance(g, Generator):
-        return <Generator>g
-    raise TypeError(f"generator must be a fasttensor.Generator or None, got {type(g).__name__}")
 
 
 # --- memory order ---
@@ -471,113 +304,3 @@ def cauchy_(Tensor out, double median, double sigma, generator=None):
     cdef ft_fill f
     f.a, f.b = median, sigma
     simple(out, generator, ft_cauchy, "cauchy_", &f, 2, 1 << 11)
-
-
-# --- dropout ---
-
-def dropout(Tensor x, double p, generator=None):
-    """Zeroes elements with probability p and scales the rest by 1 / (1 - p): one pass over x.
-    Returns the result and the mask of what was kept (bool, x's layout)."""
-    cdef ft_fill f
-    cdef range_fn body = ft_dropout[x.code]
-    if body == NULL or x.dev != CPU:
-        raise RuntimeError(f'"dropout" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
-    cdef bint dense = x.contig or is_dense(x)
-    cdef Tensor src = x if dense else contiguous(x)
-    cdef Tensor y = from_storage(new_storage(<size_t>x.count * ITEMSIZE[x.code]), x.code, x.rank, src.sizes, src.steps, 0)
-    cdef Tensor mask = from_storage(new_storage(<size_t>x.count), BOOL, x.rank, src.sizes, src.steps, 0)
-    f.base = threshold(1.0 - p)
-    f.b = inverse(1.0 - p, x.code)
-    f.out, f.in_, f.mask = y.ptr, src.ptr, <unsigned char *>mask.ptr
-    fill(generator_of(generator), &f, body, x.count, 2, ITEMSIZE[x.code], ITEMSIZE[x.code], 1, 1 << 14)
-    return y, mask
-
-
-cdef double inverse(double keep, int code) noexcept:
-    """1 / keep as the dtype holds it: PyTorch divides a tensor of ones."""
-    if code == FLOAT64:
-        return 1.0 / keep
-    cdef float q = <float>1.0 / <float>keep
-    if code == FLOAT32:
-        return q
-    return round_to(q, code)
-
-
-cdef double round_to(float q, int code):
-    cdef Py_ssize_t one = 1
-    cdef Tensor t = new_tensor(1, &one, FLOAT32, CPU)
-    (<float *>t.ptr)[0] = q
-    return (<float *>cast(cast(t, code), FLOAT32).ptr)[0]
-
-
-def dropout_backward(Tensor g, Tensor mask, double p):
-    """g where the mask is set, times 1 / (1 - p), elsewhere 0 (or NaN where g is not finite)."""
-    cdef ft_fill f
-    cdef range_fn body = ft_scale_mask[g.code]
-    if body == NULL or g.dev != CPU:
-        raise RuntimeError(f'"dropout" not implemented for {describe(g)}: a floating-point CPU tensor is needed')
-    cdef Tensor src = contiguous(g)
-    cdef Tensor keep = contiguous(mask)
-    cdef Tensor y = new_like(src, g.code)
-    f.b = inverse(1.0 - p, g.code)
-    f.out, f.in_, f.mask = y.ptr, src.ptr, <unsigned char *>keep.ptr
-    if g.count < SERIAL:
-        body(&f, 0, g.count)
-    else:
-        with nogil:
-            parallel_for(g.count, 1 << 14, body, &f)
-    return y
-
-
-# --- permutations ---
-
-def randperm(Py_ssize_t n, int code, generator=None):
-    """A random order of 0 .. n - 1: swaps from the front, each with a place at or behind it."""
-    cdef Generator g = generator_of(generator)
-    cdef Tensor wide
-    cdef int64_t *p
-    cdef int32_t *q
-    cdef uint32_t words[1248]
-    cdef Py_ssize_t i, j, m
-    cdef int64_t z
-    cdef int32_t t
-    if n >= 4294967295 // 20:
-        wide = new_tensor(1, &n, INT64, CPU)
-        p = <int64_t *>wide.ptr
-        with nogil:
-            for i in range(n):
-                z = <int64_t>(ft_mt_next64(&g.engine) % <uint64_t>(i + 1))
-                p[i] = i
-                p[i] = p[z]
-                p[z] = i
-        return cast(wide, code)
-    wide = new_tensor(1, &n, INT32, CPU)
-    q = <int32_t *>wide.ptr
-    for i in range(n):
-        q[i] = <int32_t>i
-    i = 0
-    while i < n - 1:
-        m = min(n - 1 - i, 1248)
-        ft_mt_fill(&g.engine, words, m)
-        shuffle(q, words, i, m, n)
-        i += m
-    return cast(wide, code)
-
-
-cdef void shuffle(int32_t *q, uint32_t *words, Py_ssize_t first, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef uint32_t w, left
-    cdef int64_t r
-    cdef int32_t t
-    cdef Py_ssize_t z
-    for j in range(m):
-        # the remainder through a quotient in double, which is off by one at most, as this vectorises
-        w = ft_temper(words[j])
-        left = <uint32_t>(n - first - j)
-        r = <int64_t>w - <int64_t>(<double><int64_t>(<double>w / <double>left)) * left
-        words[j] = <uint32_t>(r + left if r < 0 else r - left if r >= left else r)
-    for j in range(m):
-        z = first + j + words[j]
-        t = q[first + j]
-        q[first + j] = q[z]
-        q[z] = t

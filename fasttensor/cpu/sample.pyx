@@ -3,12 +3,11 @@
 They run serially, since each element draws from the generator as often as it must.
 """
 from libc.math cimport isfinite, log, log1p, pow, sqrt
-from libc.stdint cimport int64_t
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.storage cimport new_storage, Storage
 from fasttensor._core.construct cimport like_layout
-from fasttensor.cpu.random cimport Generator, generator_of, ft_mt, ft_mt_uniform
+from fasttensor.cpu.generator cimport *
 from fasttensor.cpu.random import exponential_
 
 cdef extern from "sample.h":
@@ -241,3 +240,57 @@ def rrelu_noise(Tensor x, double lower, double upper, generator=None):
     for i in range(x.count):
         (<double *>out.ptr)[i] = ft_mt_uniform(&g.engine) * (upper - lower) + lower if (<double *>wide.ptr)[i] <= 0 else 1.0
     return cast(cast(out, FLOAT32), x.code) if x.code != FLOAT64 else out
+
+
+# --- permutations ---
+
+def randperm(Py_ssize_t n, int code, generator=None):
+    """A random order of 0 .. n - 1: swaps from the front, each with a place at or behind it."""
+    cdef Generator g = generator_of(generator)
+    cdef Tensor wide
+    cdef int64_t *p
+    cdef int32_t *q
+    cdef uint32_t words[1248]
+    cdef Py_ssize_t i, j, m
+    cdef int64_t z
+    cdef int32_t t
+    if n >= 4294967295 // 20:
+        wide = new_tensor(1, &n, INT64, CPU)
+        p = <int64_t *>wide.ptr
+        with nogil:
+            for i in range(n):
+                z = <int64_t>(ft_mt_next64(&g.engine) % <uint64_t>(i + 1))
+                p[i] = i
+                p[i] = p[z]
+                p[z] = i
+        return cast(wide, code)
+    wide = new_tensor(1, &n, INT32, CPU)
+    q = <int32_t *>wide.ptr
+    for i in range(n):
+        q[i] = <int32_t>i
+    i = 0
+    while i < n - 1:
+        m = min(n - 1 - i, 1248)
+        ft_mt_fill(&g.engine, words, m)
+        shuffle(q, words, i, m, n)
+        i += m
+    return cast(wide, code)
+
+
+cdef void shuffle(int32_t *q, uint32_t *words, Py_ssize_t first, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef uint32_t w, left
+    cdef int64_t r
+    cdef int32_t t
+    cdef Py_ssize_t z
+    for j in range(m):
+        # the remainder through a quotient in double, which is off by one at most, as this vectorises
+        w = ft_temper(words[j])
+        left = <uint32_t>(n - first - j)
+        r = <int64_t>w - <int64_t>(<double><int64_t>(<double>w / <double>left)) * left
+        words[j] = <uint32_t>(r + left if r < 0 else r - left if r >= left else r)
+    for j in range(m):
+        z = first + j + words[j]
+        t = q[first + j]
+        q[first + j] = q[z]
+        q[z] = t

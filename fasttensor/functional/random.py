@@ -8,7 +8,7 @@ from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
-from fasttensor.cpu.random import Generator, default_generator
+from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, number, only_strided, sizes_of
 
 _int64 = DTYPES["int64"]
@@ -149,8 +149,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     top = (1 << _DIGITS[dtype.name]) + 1 if dtype.name in _DIGITS else _LIMITS[dtype.name][1] if dtype.name in _LIMITS else -1
     if n > top:
         raise RuntimeError(f"randperm: n cannot be greater than {top} for {dtype}, got {n}")
-    from fasttensor.cpu import random as kernels
-    return finish(kernels.randperm(n, dtype_code(dtype), generator), out, requires_grad, device)
+    return finish(backend(None).randperm(n, dtype_code(dtype), generator), out, requires_grad, device)
 
 
 def _like(op, input, dtype, device, layout, memory_format):
