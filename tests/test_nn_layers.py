@@ -161,6 +161,10 @@ def modules_with_examples():
 
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_examples(name):
+    if name in ("fasttensor.nn.init", "fasttensor.nn.utils.parametrizations"):
+        for needed in ("qr", "svdvals", "matrix_exp"):
+            if not hasattr(torch.linalg, needed):
+                pytest.skip(f"torch.linalg.{needed} does not exist yet")
     module = importlib.import_module(name)
     scope = {"torch": torch, "nn": nn, "F": nn.functional}
     result = doctest.testmod(module, extraglobs=scope)

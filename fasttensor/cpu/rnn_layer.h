@@ -8,6 +8,25 @@
 
 typedef void (*rnn_parallel)(ptrdiff_t n, ptrdiff_t grain, void (*body)(void *, ptrdiff_t, ptrdiff_t), void *context);
 
+/* Vector width, rows of a register tile by gates, and a hint to load a vector once, not once a row. */
+#ifdef __AVX512F__
+#define RNN_BYTES 64
+#define RNN_ROWS2 8
+#define RNN_ROWS3 8
+#define RNN_ROWS4 6
+#define RNN_KEEP(x) __asm__("" : "+v"(x))
+#else
+#define RNN_BYTES 32
+#define RNN_ROWS2 4
+#define RNN_ROWS3 3
+#define RNN_ROWS4 2
+#ifdef __AVX__
+#define RNN_KEEP(x) __asm__("" : "+x"(x))
+#else
+#define RNN_KEEP(x) (void)0
+#endif
+#endif
+
 /* How many tasks of `each` multiply-adds make one chunk. */
 static inline ptrdiff_t rnn_grain(ptrdiff_t each) { return each >= 200000 ? 1 : 1 + 200000 / (each + 1); }
 

@@ -6,8 +6,8 @@
  *     #define NAME(x) x##_f32
  *     #include "rnn_steps.h"
  */
-#define VL ((int)(64 / sizeof(T)))
-typedef T NAME(vec) __attribute__((vector_size(64), aligned(sizeof(T))));
+#define VL ((int)(RNN_BYTES / sizeof(T)))
+typedef T NAME(vec) __attribute__((vector_size(RNN_BYTES), aligned(sizeof(T))));
 #define V NAME(vec)
 
 typedef struct {
@@ -33,7 +33,10 @@ static inline __attribute__((always_inline)) void NAME(block)(const int rows, co
   for (ptrdiff_t i = 0; i < k; i++, p += ng * VL) {
     V b[4];
 #pragma GCC unroll 4
-    for (int g = 0; g < ng; g++) b[g] = *(const V *)(p + g * VL);
+    for (int g = 0; g < ng; g++) {
+      b[g] = *(const V *)(p + g * VL);
+      RNN_KEEP(b[g]);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
       T x = a[r * lda + i];
@@ -55,9 +58,9 @@ static inline __attribute__((always_inline)) void NAME(block)(const int rows, co
     if (rows & 1) NAME(block)(1, ng, k, a, lda, p, acc); \
   }
 BLOCKS(1, 8)
-BLOCKS(2, 8)
-BLOCKS(3, 8)
-BLOCKS(4, 4)
+BLOCKS(2, RNN_ROWS2)
+BLOCKS(3, RNN_ROWS3)
+BLOCKS(4, RNN_ROWS4)
 #undef BLOCKS
 
 /* Panels of w's columns: panel j holds, for each of w's k rows (strides rs, cs), `ng` pieces of VL columns. The pieces
@@ -106,7 +109,7 @@ static void NAME(forward_chunk)(const NAME(step) *s, ptrdiff_t j) {
     for (int r = 0; r < rows; r++) {
       T *x = acc + r * ng * VL, *gates = s->gates + (r0 + r) * ng * H + first;
       const ptrdiff_t at = (r0 + r) * H + first;
-      T h[64 / sizeof(T)], c[64 / sizeof(T)];
+      T h[VL], c[VL];
       if (s->kind == 3) {
         memset(c, 0, sizeof c);
         NAME(copy)(c, s->cell + at, w);
@@ -120,7 +123,9 @@ static void NAME(forward_chunk)(const NAME(step) *s, ptrdiff_t j) {
         NAME(copy)(s->cell + at, c, w);
         NAME(copy)(s->cells + at, c, w);
       } else if (s->kind == 2) {
-        T before[64 / sizeof(T)] = {0}, nx[64 / sizeof(T)] = {0};
+        T before[VL], nx[VL];
+        memset(before, 0, sizeof before);
+        memset(nx, 0, sizeof nx);
         NAME(copy)(before, s->a + (r0 + r) * s->lda + first, w);
         NAME(copy)(nx, gates + 2 * H, w);
         NAME(copy)(s->recurrent_n + at, x + 2 * VL, w);

@@ -36,7 +36,13 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+# Set by utils.skip_init: nothing is drawn while it is.
+_skipping = False
+
+
 def _fill(method, tensor, *args, **kwargs):
+    if _skipping:
+        return tensor
     with ft.no_grad():
         return getattr(tensor, method)(*args, **kwargs)
 

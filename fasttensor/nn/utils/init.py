@@ -1,8 +1,7 @@
 """Modules without initial values."""
 import inspect
 
-import fasttensor as ft
-
+from .. import init
 from ..module import Module
 
 
@@ -16,6 +15,8 @@ def skip_init(module_cls, *args, **kwargs):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    device = kwargs.pop("device", "cpu")
-    with ft.no_grad():
-        return module_cls(*args, device="meta", **kwargs).to_empty(device=device)
+    before, init._skipping = init._skipping, True
+    try:
+        return module_cls(*args, **kwargs)
+    finally:
+        init._skipping = before
