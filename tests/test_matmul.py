@@ -60,10 +60,15 @@ def test_mm_layouts(shape, dtype):
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_half_types_sum_in_float32(name):
     dtype = getattr(ft, name)
-    a, b = ft.from_numpy(array((5, 700), "float32")).to(dtype), ft.from_numpy(array((700, 60), "float32")).to(dtype)
-    exact = (a.float() @ b.float()).to(dtype)
-    assert (a @ b).dtype == dtype
-    assert ((a @ b).float() - exact.float()).abs().max().item() <= 0.05 * exact.float().abs().max().item()
+    for m, n, k in [(5, 60, 701), (33, 10, 77), (1, 100, 16), (70, 1, 999), (3, 3, 1)]:
+        for la, lb in itertools.product(LAYOUTS, repeat=2):
+            a, b = tensor_of(laid_out(m, k, la, "float32"), la).to(dtype), tensor_of(laid_out(k, n, lb, "float32"), lb).to(dtype)
+            a, b = (a.t().contiguous().t() if la == "columns" else a), (b.t().contiguous().t() if lb == "columns" else b)
+            exact, bound = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+            result = a @ b
+            rounding = 1e-3 if name == "float16" else 8e-3
+            assert result.dtype == dtype
+            assert bool(((result.double() - exact).abs() <= rounding * exact.abs() + 1e-6 * bound + 1e-7).all()), (la, lb)
     ones = ft.ones(1, 5000, dtype=dtype)
     assert (ones @ ones.t()).item() == (5000 if name == "float16" else 4992)
 

@@ -157,6 +157,15 @@ static inline void *ft_scratch(size_t bytes) {
 FT_PACK_HALF(pack_f16, ft_f16_to_f32)
 FT_PACK_HALF(pack_bf16, ft_bf16_to_f32)
 
+#ifdef __AVX512BF16__
+#include "bf16.h"
+#define FT_BF16_PACK pack_pairs
+#define FT_BF16_RUN run_bf16
+#else
+#define FT_BF16_PACK pack_bf16
+#define FT_BF16_RUN run_f32
+#endif
+
 #define FT_NR(size) (FT_NV * FT_VBYTES / (size))
 #ifdef __AVX512F__
 #define FT_MASKS 1
@@ -168,7 +177,7 @@ FT_PACK_HALF(pack_bf16, ft_bf16_to_f32)
 static const ft_kernel FT_KERNELS[10] = {
   FT_INT(1, u8), FT_INT(1, u8), FT_INT(1, u8), FT_INT(2, u16), FT_INT(4, u32), FT_INT(8, u64),
   {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, pack_f16, run_f32, NULL},
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, pack_bf16, run_f32, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, FT_BF16_PACK, FT_BF16_RUN, NULL},
   {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 4, 4, pack_f32, run_f32, dot_f32},
   {FT_MR, FT_NR(8), FT_VBYTES / 8, FT_MASKS, 8, 8, pack_f64, run_f64, dot_f64},
 };

@@ -64,6 +64,9 @@ static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, p
 #pragma GCC unroll 8
   for (int i = 0; i < m; i++)
     for (int j = 0; j < nv; j++) sum[i][j] = (NAME(vec)){0};
+#ifdef FT_PAIRS
+  k = (k + 1) / 2;
+#endif
   for (; k > 0; --k) {
     NAME(vec) col[FT_NV];
     for (int j = 0; j < nv - 1; j++) col[j] = *(const NAME(uvec) *)(b + j * L);
@@ -71,7 +74,12 @@ static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, p
 #pragma GCC unroll 8
     for (int i = 0; i < m; i++) {
       const FT_T x = (i < 4 ? a0 : a1)[(i & 3) * ars];
+#ifdef FT_PAIRS
+      for (int j = 0; j < nv; j++)
+        sum[i][j] = (NAME(vec))_mm512_dpbf16_ps((__m512)sum[i][j], (__m512bh)_mm512_set1_ps(x), (__m512bh)col[j]);
+#else
       for (int j = 0; j < nv; j++) sum[i][j] += x * col[j];
+#endif
     }
     a0 += acs;
     a1 += acs;
@@ -232,6 +240,7 @@ static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptr
 #define FT_BLOCK 0
 #endif
 
+#ifndef FT_PAIRS
 /* dst[p * width + i] = src[i * ws + p * ks]; what columns w <= i < width hold does not matter, as the results
    made of them are not stored. */
 static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k) {
@@ -275,6 +284,7 @@ static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws
     for (ptrdiff_t i = w; i < width; i++) dst[i] = 0;
   }
 }
+#endif
 #undef FT_BLOCK
 #undef FT_SHUF
 #undef FT_RELU
