@@ -26,7 +26,7 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 CFLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fcx-fortran-rules",
           "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter",
           "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-cast-function-type",
-          "-Wno-missing-field-initializers", "-Wno-psabi"]
+          "-Wno-missing-field-initializers", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 ARCH = [f"-march={MARCH}"] if X86 else [f"-mcpu={MARCH}"]
 if X86:
     ARCH.append("-mprefer-vector-width=512")
@@ -101,7 +101,8 @@ class Build(build_ext):
         from Cython.Build import cythonize
         features = target_features()
         self.distribution.ext_modules[:] = self.extensions = cythonize(
-            extensions(), nthreads=JOBS if len(self.extensions) > 1 else 0, compiler_directives=DIRECTIVES, quiet=True)
+            extensions(), nthreads=JOBS, compiler_directives=DIRECTIVES, quiet=True,
+            cache="CYTHON_CACHE_DIR" in os.environ)
         for extension in self.extensions:
             extension._needs_stub = False
             # setuptools' own Extension renames .pyx to .c unless Cython is imported there

@@ -6,7 +6,7 @@ from fasttensor import autograd
 from fasttensor._core import dispatch, dtype, parallel, storage
 from fasttensor._core.device import device, get_default_device, set_default_device
 from fasttensor._core.tensor import Size, Tensor
-from fasttensor.autograd import copying, generated_functions, grad_mode
+from fasttensor.autograd import copying, generated_functions, grad_mode, operators, tensor_hooks  # noqa: F401 - operators fills the core's slots
 from fasttensor.functional import FAMILIES
 
 # Subpackages that are imported when they are first named.
@@ -71,7 +71,7 @@ def fill(namespace):
     for family in families():
         names.update((name, getattr(family, name)) for name in family.__all__)
         methods.update(family.METHODS)
-    from fasttensor.autograd.engine import tensor_backward
+    from fasttensor.autograd.api import tensor_backward
     methods["backward"] = tensor_backward
     dispatch.install(Tensor, methods)
     namespace.update(names)

@@ -6,6 +6,7 @@ page on first touch (2 to 3 times the cost of an addition on ten million floats)
 bounded; beyond the bound blocks go back to the system at once.
 """
 cimport cython
+from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE
 from libc.stdlib cimport free
 from libc.string cimport memset
 import sys
@@ -217,10 +218,12 @@ def make_storage(size_t nbytes, bint zero=True):
 
 def storage_over(object buffer):
     """A storage over the memory of an object with the buffer protocol, which it keeps alive."""
-    cdef const unsigned char[::1] view = memoryview(buffer).cast("B") if len(buffer) else b""
+    cdef Py_buffer view
     cdef Storage store
-    if view.shape[0] == 0:
-        return new_storage(0)
-    store = foreign_storage(<void *>&view[0], view.shape[0], buffer)
-    store.read_only = memoryview(buffer).readonly
+    # a memoryview as owner keeps the buffer exported, so that e.g. a bytearray cannot be resized meanwhile
+    owner = memoryview(buffer)
+    PyObject_GetBuffer(owner, &view, PyBUF_SIMPLE)
+    store = foreign_storage(view.buf, view.len, owner)
+    store.read_only = view.readonly
+    PyBuffer_Release(&view)
     return store

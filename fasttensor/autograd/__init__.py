@@ -1,6 +1,6 @@
 """Automatic differentiation: the graph, the backward sweep, and what users write on top of them."""
 
-from fasttensor.autograd.engine import backward, grad
+from fasttensor.autograd.api import backward, grad
 from fasttensor.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -14,9 +14,9 @@ __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gra
 
 # Found on first use: name -> module below fasttensor.autograd.
 _LAZY = {"Function": "function", "once_differentiable": "function", "FunctionCtx": "function",
-         "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck",
+         "gradcheck": "numeric_check", "gradgradcheck": "numeric_check", "GradcheckError": "numeric_check",
          "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "Variable": "function"}
-_MODULES = ("saved_hooks", "function", "anomaly", "functional", "forward_ad")
+_MODULES = ("graph", "function", "anomaly", "functional", "forward_ad")
 
 
 def __getattr__(name):
@@ -24,8 +24,6 @@ def __getattr__(name):
     if name in _LAZY:
         module = import_module("fasttensor.autograd." + _LAZY[name])
         value = getattr(module, name)
-    elif name == "graph":
-        value = import_module("fasttensor.autograd.saved_hooks")    # the graph module of PyTorch's API
     elif name in _MODULES:
         value = import_module("fasttensor.autograd." + name)
     else:

@@ -1,6 +1,6 @@
 """Anomaly mode: gradients are checked for NaN, and the error shows where the operation was called."""
 
-from fasttensor.autograd.graph import anomaly_enabled, set_anomaly
+from fasttensor.autograd.recording import anomaly_enabled, set_anomaly
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 

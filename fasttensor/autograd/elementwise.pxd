@@ -1,10 +1,19 @@
-# The driver of the operation table: promotion, broadcasting, out=, in-place and recording.
+# The driver of the operation table: promotion, broadcasting, out= and recording.
 from fasttensor._core.tensor cimport Tensor
+
+cdef struct Scalars:            # operands that are numbers, stored in the computing dtype
+    char value[3][16]
 
 cdef object call1(int op, object x, const double *par, object out)
 cdef object call2(int op, object a, object b, const double *par, object out)
 cdef object call3(int op, object a, object b, object c, const double *par, object out)
-cdef object inplace(int op, object self, object b, object c, const double *par)
 cdef Tensor differentiable_cast(Tensor x, int code)
 cdef int result_code(object a, object b, object c, int mask) except -1
 cdef Tensor write_out(Tensor out, Tensor value)
+cdef str name_of(int op)
+cdef int computing_code(int op, int code) noexcept nogil
+cdef object unsupported(int op, int code)
+cdef object bad_operand(int op, object x, int position)
+cdef object operand(int op, object x, int position, int code, void *buffer, bint mask)
+cdef bint check_zero(int op, object b) except False
+cdef bint check_devices(int op, object a, object b, object c) except False

@@ -5,64 +5,18 @@ latest first, once all of theirs have. Accumulators and counts live in the nodes
 themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, for `grad()`, to the
 inputs that were asked for.
 """
-from cpython.ref cimport PyObject, Py_INCREF, Py_DECREF
-from libc.stdlib cimport malloc, realloc, free
-from fasttensor._core.dtype cimport dtype_of, is_complex_code, is_float_code
-from fasttensor._core.tensor cimport *
-from fasttensor._core.storage cimport Storage
-from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, copy_into
-from fasttensor.autograd.graph cimport edge, requires, shrink_to
-from fasttensor.autograd.graph import anomaly_enabled
 import threading
+
+from fasttensor._core.dtype cimport dtype_of, is_complex_code
+from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
+from fasttensor.autograd.recording cimport edge
+from fasttensor.autograd.heap cimport Heap, push, pop, clear
+from fasttensor.autograd.accumulate cimport release, run_hooks, after_node, check_anomaly, accumulate_retained, accumulate_grad
+from fasttensor.autograd.recording import anomaly_enabled
 
 cdef unsigned long _run = 0
 cdef object _lock = threading.RLock()       # runs share the state in nodes, so one thread at a time
-
-
-cdef struct Heap:                           # nodes that are ready, latest on top
-    Py_ssize_t n, room
-    PyObject **item
-
-
-cdef bint push(Heap *h, Node node) except False:
-    cdef Py_ssize_t i = h.n, up
-    if h.n == h.room:
-        h.room = 2 * h.room + 16
-        h.item = <PyObject **>realloc(h.item, h.room * sizeof(PyObject *))
-    Py_INCREF(node)
-    h.n += 1
-    while i > 0:
-        up = (i - 1) >> 1
-        if (<Node>h.item[up]).seq >= node.seq:
-            break
-        h.item[i] = h.item[up]
-        i = up
-    h.item[i] = <PyObject *>node
-    return True
-
-
-cdef Node pop(Heap *h):
-    cdef PyObject *top = h.item[0]
-    cdef PyObject *last
-    cdef Py_ssize_t i = 0, k
-    cdef Node node = <Node>top
-    Py_DECREF(node)
-    h.n -= 1
-    if h.n:
-        last = h.item[h.n]
-        while True:
-            k = 2 * i + 1
-            if k >= h.n:
-                break
-            if k + 1 < h.n and (<Node>h.item[k + 1]).seq > (<Node>h.item[k]).seq:
-                k += 1
-            if (<Node>h.item[k]).seq <= (<Node>last).seq:
-                break
-            h.item[i] = h.item[k]
-            i = k
-        h.item[i] = last
-    return node
-
 
 cdef class Sweep:
     """One run of the engine."""
@@ -75,10 +29,7 @@ cdef class Sweep:
     cdef Heap heap
 
     def __dealloc__(self):
-        while self.heap.n:
-            self.heap.n -= 1
-            Py_DECREF(<object>self.heap.item[self.heap.n])
-        free(self.heap.item)
+        clear(&self.heap)
 
     cdef bint enter(self, object item) except -1:
         """Mark as seen in this run; False when it was already."""
@@ -227,8 +178,6 @@ cdef class Sweep:
                     part = g if node.n_outputs == 1 else (<list>g)[k]
                     if part is not None:
                         self.results[self.captured[key]] = part
-                        if self.accumulate:
-                            pass
         if self.selective and not node.needed:
             g = None
         elif self.selective and not self.leads_on(node):
@@ -256,6 +205,7 @@ cdef class Sweep:
         """Hooks of the tensors that the node made, retained gradients, and the node's own prehooks."""
         cdef dict extra = node.extra
         cdef int k
+        cdef Tensor t
         for k in range(node.n_outputs):
             hooks = extra.get(("hooks", k))
             retain = extra.get(("retain", k))
@@ -324,75 +274,6 @@ cdef class Sweep:
 
 def node_seq(Node node):
     return node.seq
-
-
-cdef release(Node node):
-    """Free what a node saved, as its backward ran for the last time."""
-    if node.saved is not None:
-        node.saved, node.released = None, True
-    if node.label == "CopySlices":
-        (<Node>node.extra["fn"]).saved, (<Node>node.extra["fn"]).released = None, True
-
-
-cdef object run_hooks(object hooks, object g, str what):
-    if hooks:
-        for hook in list(hooks.values()):
-            got = hook(g)
-            if got is not None:
-                if not isinstance(got, Tensor):
-                    raise TypeError(f"{what}: a gradient hook must return a Tensor or None, not {type(got).__name__}")
-                g = got
-    return g
-
-
-cdef object after_node(Node node, object grads, object g):
-    hooks = (<dict>node.extra).get("posthooks")
-    if hooks:
-        ins = grads if type(grads) is tuple else (grads,)
-        outs = g if type(g) is tuple else (g,)
-        for hook in list(hooks.values()):
-            got = hook(ins, outs)
-            if got is not None:
-                ins = got if isinstance(got, tuple) else (got,)
-        return ins
-    return grads
-
-
-cdef check_anomaly(Node node, object grads):
-    for g in grads if type(grads) is tuple else (grads,):
-        if g is not None and bool(g.isnan().any()):
-            where = (node.extra or {}).get("traceback")
-            raise RuntimeError(f"Function '{node.label}' returned nan values in its backward."
-                               + (f" Traceback of the forward call that caused it:\n{where}" if where else ""))
-
-
-cdef accumulate_retained(Tensor t, object g):
-    t.grad_ = g
-
-
-cdef bint exclusively_ours(Tensor g) noexcept:
-    """Whether nothing but the sweep holds this gradient or its memory, so that a leaf may keep it as it is."""
-    return g.contig and (<PyObject *>g).ob_refcnt <= 3 and g.base is None and (<PyObject *>g.store).ob_refcnt == 1 \
-        and g.store.length <= <size_t>(g.nbytes + 64)
-
-
-cdef accumulate_grad(Tensor leaf, Tensor g, bint create):
-    cdef Tensor old, fresh
-    if leaf.grad_ is None:
-        if create:
-            leaf.grad_ = g if g.node is not None else g.clone()
-        elif exclusively_ours(g):
-            leaf.grad_ = g
-        else:
-            fresh = new_like(g, g.code)
-            copy_into(fresh, g)
-            leaf.grad_ = fresh
-        return
-    old = leaf.grad_
-    if create or grad_enabled():
-        leaf.grad_ = old + g
-    else:
-        old.add_(g)
 
 
 cdef tuple check_seed(Tensor root, object g, str name):
@@ -465,88 +346,3 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
             raise RuntimeError(f"{name}: One of the differentiated Tensors (number {i}, {describe(t)}) appears to not have been used in"
                                " the graph. Set allow_unused=True if this is the desired behavior.")
     return s.results
-
-
-cdef list as_list(object value, str what):
-    if isinstance(value, Tensor):
-        return [value]
-    found = list(value)
-    for t in found:
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{what} must be Tensors, got {type(t).__name__}")
-    return found
-
-
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Accumulate the gradients of `tensors` into the leaves' ``grad``.
-
-    grad_tensors: the gradient of each tensor, shaped like it; None for scalars.
-    inputs: only these tensors' ``grad`` is accumulated.
-    Raises RuntimeError where nothing requires grad, shapes differ, or the graph was freed.
-
-    >>> import fasttensor as torch
-    >>> x = torch.tensor([2.0], requires_grad=True)
-    >>> torch.autograd.backward((x * x).sum())
-    >>> x.grad
-    tensor([4.])
-    """
-    outputs = as_list(tensors, "backward: tensors")
-    if grad_variables is not None:
-        grad_tensors = grad_variables
-    if grad_tensors is None:
-        gradients = [None] * len(outputs)
-    else:
-        gradients = [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors)
-    if len(gradients) != len(outputs):
-        raise RuntimeError(f"backward: got {len(outputs)} tensors and {len(gradients)} gradients")
-    if inputs is not None:
-        inputs = as_list(inputs, "backward: inputs")
-        if not inputs:
-            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    keep = create_graph if retain_graph is None else retain_graph
-    sweep(outputs, gradients, keep, create_graph, inputs, True, "backward", True)
-
-
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
-         allow_unused=None, is_grads_batched=False, materialize_grads=False):
-    """The gradients of `outputs` with respect to `inputs`, a tuple of Tensors.
-
-    grad_outputs: the gradient of each output, shaped like it; None for scalars.
-    allow_unused: give None for an input that the outputs do not depend on, instead of raising RuntimeError.
-
-    >>> import fasttensor as torch
-    >>> x = torch.tensor([2.0], requires_grad=True)
-    >>> torch.autograd.grad((x ** 3).sum(), x)
-    (tensor([12.]),)
-    """
-    outs = as_list(outputs, "grad: outputs")
-    ins = as_list(inputs, "grad: inputs")
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    if grad_outputs is None:
-        gradients = [None] * len(outs)
-    else:
-        gradients = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
-    if len(gradients) != len(outs):
-        raise RuntimeError(f"grad: got {len(outs)} outputs and {len(gradients)} gradients")
-    keep = create_graph if retain_graph is None else retain_graph
-    if is_grads_batched:
-        from fasttensor.functional.joining import stack
-        count = len([g for g in gradients if g is not None][0])
-        rows = [sweep(outs, [None if g is None else g[i] for g in gradients], True, create_graph, ins, False, "grad",
-                      bool(allow_unused or materialize_grads)) for i in range(count)]
-        found = [None if any(r is None for r in column) else stack(list(column)) for column in zip(*rows)]
-    else:
-        found = sweep(outs, gradients, keep, create_graph, ins, False, "grad", bool(allow_unused or materialize_grads))
-    if materialize_grads:
-        from fasttensor.functional.creation import zeros_like
-        found = [zeros_like(t) if g is None else g for t, g in zip(ins, found)]
-    return tuple(found)
-
-
-def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    """Accumulate this tensor's gradients into the leaves' ``grad``; see :func:`fasttensor.autograd.backward`."""
-    if inputs is None and not create_graph and not retain_graph:
-        sweep([self], [gradient], False, False, None, True, "backward", True)
-    else:
-        backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)

@@ -4,7 +4,7 @@ from fasttensor._core.dtype cimport BOOL, COMPLEX64, FLOAT32, FLOAT64, is_float_
 from fasttensor._core.tensor cimport Tensor, Node, describe, CPU
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
-from fasttensor.autograd.graph cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
+from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
                                           TRANSPOSED, CONJUGATED)
 from importlib import import_module

@@ -2,15 +2,17 @@
 
 from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd import copying, views
-from fasttensor.autograd.graph import set_sum_to
+from fasttensor.autograd import basic_index, copying, cutting, permuting, reinterpret, tensor_hooks, views, writing
+from fasttensor.autograd.recording import set_sum_to
 from fasttensor.autograd.rule import Rule, apply
 
-globals().update(views.FUNCTIONS)
-globals()["clone"] = copying.clone
-globals()["detach"] = copying.detach
+VIEWS = {**views.METHODS, **permuting.METHODS, **cutting.METHODS}
+FREE = ("reshape", "flatten", "ravel", "unflatten", "permute", "transpose", "swapaxes", "swapdims", "t", "movedim", "moveaxis",
+        "unsqueeze", "squeeze", "select", "narrow", "as_strided", "diagonal")
+globals().update((name, VIEWS[name]) for name in FREE)
+clone, detach, basic_part = copying.clone, tensor_hooks.detach, basic_index.basic_part
 
-__all__ = [*views.FUNCTIONS, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
+__all__ = [*FREE, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
            "chunk", "split", "split_with_sizes", "unbind", "broadcast_to", "is_same_size", "unsafe_chunk", "unsafe_split",
            "split_copy", "result_type"]
 
@@ -69,7 +71,7 @@ def _wrap(x, dim, name):
 
 def stride(self, dim=None):
     """The steps in elements between neighbours along each dimension, or along one."""
-    steps = copying.strides(self)
+    steps = reinterpret.strides(self)
     return steps if dim is None else steps[_wrap(self, dim, "stride")]
 
 
@@ -182,7 +184,7 @@ def result_type(tensor1, tensor2):
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    return copying.result_type(tensor1, tensor2)
+    return reinterpret.result_type(tensor1, tensor2)
 
 
 def _view_dtype(self, dtype):
@@ -192,12 +194,12 @@ def _view_dtype(self, dtype):
         if isinstance(dtype, type) and issubclass(dtype, Tensor):
             return self.as_subclass(dtype)
         raise TypeError(f"view(): argument must be a shape or a dtype, not {type(dtype).__name__}")
-    return copying.view_dtype(self, dtype)
+    return reinterpret.view_dtype(self, dtype)
 
 
 def untyped_storage(self):
     """The memory, without a dtype."""
-    return copying.storage_of(self)
+    return reinterpret.storage_of(self)
 
 
 unsafe_chunk, unsafe_split, split_copy = chunk, split, split
@@ -212,13 +214,13 @@ set_hook("view_dtype", _view_dtype)
 set_hook("unbind", unbind)
 
 METHODS = {
-    **views.METHODS, **copying.METHODS,
+    **VIEWS, **copying.METHODS, **writing.METHODS, **tensor_hooks.METHODS,
     "numel": numel, "nelement": numel, "is_floating_point": is_floating_point, "is_complex": is_complex, "is_signed": is_signed,
     "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": size, "stride": stride, "dim": lambda self: self.ndim,
-    "ndimension": lambda self: self.ndim, "element_size": lambda self: self.itemsize, "data_ptr": copying.data_ptr,
-    "storage_offset": copying.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
+    "ndimension": lambda self: self.ndim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
+    "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
     "unsafe_chunk": chunk, "unsafe_split": split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
-    "is_inference": copying.is_inference, "get_device": lambda self: -1 if self.is_cpu else 0, "is_pinned": lambda self: False,
+    "is_inference": reinterpret.is_inference, "get_device": lambda self: -1 if self.is_cpu else 0, "is_pinned": lambda self: False,
     "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),
     "is_sparse": property(lambda self: False), "is_quantized": property(lambda self: False), "is_mps": property(lambda self: False),
     "is_neg": lambda self: False, "is_conj": lambda self: False, "resolve_conj": lambda self: self, "resolve_neg": lambda self: self,

@@ -3,7 +3,7 @@
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd import copying, elementwise
+from fasttensor.autograd import elementwise_grad, reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import check_tensor, describe, give, in_place
@@ -70,7 +70,7 @@ def clamp_exact(x, low, high):
 
 def elementwise_type(a, b):
     """The dtype of an operation between the two."""
-    return copying.result_type(a, b)
+    return reinterpret.result_type(a, b)
 
 
 clip = clamp
@@ -293,7 +293,7 @@ class ViewAsReal(Rule):
 
     @staticmethod
     def forward(ctx, x):
-        return copying.complex_parts(x)
+        return reinterpret.complex_parts(x)
 
     @staticmethod
     def backward(ctx, g):
@@ -306,7 +306,7 @@ class ViewAsComplex(Rule):
 
     @staticmethod
     def forward(ctx, x):
-        return copying.parts_as_complex(x)
+        return reinterpret.parts_as_complex(x)
 
     @staticmethod
     def backward(ctx, g):
@@ -390,9 +390,9 @@ def contains(self, value):
 
 
 set_hook("contains", contains)
-elementwise.provide({
+elementwise_grad.provide({
     "pow": pow, "conj": conj, "is_complex": lambda t: isinstance(t, Tensor) and t.is_complex(), "real": real, "where": F["where"],
-    "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"), "polygamma": lambda x, n: F["polygamma"](x, n),
+    "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"),
 })
 
 METHODS = {

@@ -3,7 +3,7 @@ from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.index_arguments import index_kind
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
-from fasttensor.autograd.views import basic_part
+from fasttensor.autograd.basic_index import basic_part
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]

@@ -1,5 +1,4 @@
 """Cross entropy of a linear map of the input, in blocks of rows where asked."""
-import dataclasses
 import math
 import warnings
 
@@ -12,7 +11,6 @@ METHODS = {}
 NN_FUNCTIONAL = ["linear_cross_entropy", "LinearCrossEntropyOptions"]
 
 
-@dataclasses.dataclass(frozen=True)
 class LinearCrossEntropyOptions:
     """How `linear_cross_entropy` cuts its rows into blocks.
 
@@ -20,11 +18,10 @@ class LinearCrossEntropyOptions:
     the input, "aspect_ratio:N" an Nth of that, "auto" N = 2. The other fields are PyTorch's and change nothing
     here: blocks are recomputed by autograd's own rules, in the input's dtype.
     """
-    allow_retain_graph: bool = False
-    batch_chunk_size: int = None
-    chunking_method: str = "auto"
-    acc_policy: str = "auto"
-    acc_dtype: object = None
+
+    def __init__(self, allow_retain_graph=False, batch_chunk_size=None, chunking_method="auto", acc_policy="auto", acc_dtype=None):
+        self.allow_retain_graph, self.batch_chunk_size, self.chunking_method = allow_retain_graph, batch_chunk_size, chunking_method
+        self.acc_policy, self.acc_dtype = acc_policy, acc_dtype
 
 
 def _rows_of_a_block(options, n, features, classes):

@@ -1,7 +1,7 @@
 """Hooks on what operations save for backward, and multi-tensor gradient hooks (PyTorch's ``autograd.graph``)."""
 
 from fasttensor._core.tensor import Node
-from fasttensor.autograd.graph import pop_saved_hooks, push_saved_hooks
+from fasttensor.autograd.recording import pop_saved_hooks, push_saved_hooks
 
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "Node",
            "GradientEdge", "get_gradient_edge"]

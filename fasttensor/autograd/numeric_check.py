@@ -3,7 +3,7 @@
 import itertools
 
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd.engine import grad
+from fasttensor.autograd.api import grad
 from fasttensor.autograd.grad_mode import no_grad
 
 __all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]

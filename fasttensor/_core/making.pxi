@@ -1,0 +1,153 @@
+# Making tensors and views without history; included in tensor.pyx, whose .pxd declares them.
+
+cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps) except False:
+    """Shape and strides; `steps` NULL means contiguous."""
+    cdef int d
+    cdef Py_ssize_t run = 1, n
+    cdef Py_ssize_t *room
+    if rank > MAX_DIMS:
+        raise RuntimeError(f"a tensor can have at most {MAX_DIMS} dimensions, got {rank}")
+    if rank > INLINE_DIMS and (t.sizes == t.inline_dims or t.rank < rank):
+        room = <Py_ssize_t *>malloc(2 * rank * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError()
+        if t.sizes != t.inline_dims:
+            free(t.sizes)
+        t.sizes, t.steps = room, room + rank
+    t.rank, t.contig = rank, True
+    if steps == NULL:
+        for d in range(rank - 1, -1, -1):
+            n = sizes[d]
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {[sizes[i] for i in range(rank)]}")
+            t.sizes[d], t.steps[d] = n, run
+            if n > 1:
+                if run > (<Py_ssize_t>1 << 60) // n:
+                    raise RuntimeError(f"Storage size calculation overflowed with sizes={[sizes[i] for i in range(rank)]}")
+                run *= n
+        t.count = run
+        for d in range(rank):
+            if sizes[d] == 0:
+                t.count = 0
+        return True
+    t.count = 1
+    for d in range(rank - 1, -1, -1):
+        n = sizes[d]
+        t.sizes[d], t.steps[d] = n, steps[d]
+        if n != 1 and steps[d] != run:
+            t.contig = False
+        run *= n
+        t.count *= n
+    if t.count == 0:
+        t.contig = True
+    return True
+
+
+cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
+    cdef Tensor t = Tensor.__new__(Tensor)
+    set_geometry(t, rank, sizes, NULL)
+    t.code, t.dev, t.inference = code, dev, inference_enabled()
+    if dev == CPU:
+        t.store = new_storage(t.count * ITEMSIZE[code])
+        t.ptr = t.store.ptr
+    else:
+        hook("allocate")(t)
+    return t
+
+
+cdef Tensor new_like(Tensor x, int code):
+    return new_tensor(x.rank, x.sizes, code, x.dev)
+
+
+cdef Tensor new_view(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
+    """A view of x's storage; `offset` in elements from the storage's start."""
+    cdef Tensor t = Tensor.__new__(Tensor)
+    set_geometry(t, rank, sizes, steps)
+    t.store, t.code, t.dev, t.offset, t.inference = x.store, x.code, x.dev, offset, x.inference
+    t.ptr = x.ptr + (offset - x.offset) * ITEMSIZE[x.code]
+    return t
+
+
+cdef Tensor alias(Tensor x):
+    return new_view(x, x.rank, x.sizes, x.steps, x.offset)
+
+
+cdef Tensor from_storage(Storage store, int code, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
+    cdef Tensor t = Tensor.__new__(Tensor)
+    set_geometry(t, rank, sizes, steps)
+    t.store, t.code, t.dev, t.offset = store, code, store.dev, offset
+    t.ptr = store.ptr + offset * ITEMSIZE[code]
+    return t
+
+
+cdef Tensor contiguous(Tensor x):
+    if x.contig:
+        return x
+    cdef Tensor t = new_like(x, x.code)
+    copy_into(t, x)
+    return t
+
+
+cdef Tensor cast(Tensor x, int code):
+    if x.code == code:
+        return x
+    cdef Tensor t = new_like(x, code)
+    copy_into(t, x)
+    return t
+
+
+cdef bint same_shape(Tensor a, Tensor b) noexcept:
+    cdef int d
+    if a.rank != b.rank:
+        return False
+    for d in range(a.rank):
+        if a.sizes[d] != b.sizes[d]:
+            return False
+    return True
+
+
+cdef bint is_dense(Tensor x) noexcept:
+    """Whether the elements fill one block of memory in some order of the dimensions."""
+    cdef Py_ssize_t run = 1
+    cdef int d, found, rank = x.rank
+    cdef unsigned long long done = 0
+    if x.contig:
+        return True
+    while True:
+        found = -1
+        for d in range(rank):
+            if x.sizes[d] != 1 and not (done >> d) & 1 and x.steps[d] == run:
+                found = d
+                break
+        if found < 0:
+            return run == x.count
+        done |= 1ULL << found
+        run *= x.sizes[found]
+
+
+cdef int wrap_dim(Tensor x, Py_ssize_t dim, str name) except -1:
+    """A dimension number as 0 <= d < rank; a 0-d tensor accepts 0 and -1."""
+    cdef int rank = x.rank if x.rank else 1
+    if not -rank <= dim < rank:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim}) for {describe(x)}")
+    return <int>(dim + rank if dim < 0 else dim)
+
+
+cdef void wrote(Tensor x):
+    if x.store is not None:
+        bump(x.store)
+
+
+cdef str describe(object x):
+    """ "float32[2, 3]" for a tensor, "int 3" for a number: how errors name arguments."""
+    cdef Tensor t
+    if isinstance(x, Tensor):
+        t = x
+        return f"{dtype_of(t.code).name}[{', '.join([str(t.sizes[d]) for d in range(t.rank)])}]"
+    text = repr(x)
+    return f"{type(x).__name__} {text if len(text) < 40 else text[:37] + '...'}"
+
+
+def description(x):
+    """How error messages name an argument, e.g. ``float32[2, 3]``."""
+    return describe(x)

@@ -1,0 +1,8 @@
+from fasttensor._core.tensor cimport Tensor, Node
+
+cdef release(Node node)
+cdef object run_hooks(object hooks, object g, str what)
+cdef object after_node(Node node, object grads, object g)
+cdef check_anomaly(Node node, object grads)
+cdef accumulate_retained(Tensor t, object g)
+cdef accumulate_grad(Tensor leaf, Tensor g, bint create)

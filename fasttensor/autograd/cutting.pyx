@@ -1,0 +1,147 @@
+"""Views of a part of the elements: select, slice, narrow, diagonals, windows, any strides."""
+from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
+from fasttensor._core.dtype cimport ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, wrap_dim, describe
+from fasttensor.autograd.views cimport cut, sizes_of
+
+
+cdef Tensor select_at(Tensor x, int dim, Py_ssize_t index):
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int d, k = 0
+    for d in range(x.rank):
+        if d != dim:
+            sizes[k], steps[k] = x.sizes[d], x.steps[d]
+            k += 1
+    return cut(x, k, sizes, steps, x.offset + index * x.steps[dim], "SelectBackward0")
+
+
+def select(input, dim, index):
+    """One index of a dimension, which is dropped, as a view."""
+    cdef Tensor x = input
+    cdef int d
+    cdef Py_ssize_t i = index
+    if x.rank == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(x, dim, "select")
+    if not -x.sizes[d] <= i < x.sizes[d]:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(sizes_of(x))} at dimension {d}")
+    return select_at(x, d, i + x.sizes[d] if i < 0 else i)
+
+
+cdef Tensor slice_at(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length, Py_ssize_t step):
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int d
+    for d in range(x.rank):
+        sizes[d], steps[d] = x.sizes[d], x.steps[d]
+    sizes[dim], steps[dim] = length, steps[dim] * step
+    return cut(x, x.rank, sizes, steps, x.offset + start * x.steps[dim], "SliceBackward0")
+
+
+def narrow(input, dim, start, length):
+    """`length` indices of a dimension from `start`, as a view."""
+    cdef Tensor x = input
+    cdef int d = wrap_dim(x, dim, "narrow")
+    cdef Py_ssize_t s = start, n = length
+    if x.rank == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if n < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {n}.")
+    if not -x.sizes[d] <= s <= x.sizes[d]:
+        raise IndexError(f"narrow: start out of range (expected to be in range of [{-x.sizes[d]}, {x.sizes[d]}], but got {s})")
+    if s < 0:
+        s += x.sizes[d]
+    if s + n > x.sizes[d]:
+        raise RuntimeError(f"narrow: start ({s}) + length ({n}) exceeds dimension size ({x.sizes[d]}).")
+    return slice_at(x, d, s, n, 1)
+
+
+def slice_dim(input, dim=0, start=None, end=None, step=1):
+    """The indices start, start + step, ... before `end` of a dimension, as a view."""
+    cdef Tensor x = input
+    cdef int d = wrap_dim(x, dim, "slice")
+    cdef Py_ssize_t a, b, s, n
+    PySlice_Unpack(slice(start, end, step), &a, &b, &s)
+    if s <= 0:
+        raise RuntimeError("slice step must be positive")
+    n = PySlice_AdjustIndices(x.sizes[d], &a, &b, s)
+    return slice_at(x, d, a, n, s)
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """A view with any shape and strides over the storage.
+
+    Raises RuntimeError where it would reach outside the storage.
+    """
+    cdef Tensor x = input
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int d, rank = len(size)
+    cdef Py_ssize_t reach, offset = x.offset if storage_offset is None else storage_offset
+    cdef bint empty = False
+    if rank != len(stride) or rank > 64:
+        raise RuntimeError(f"as_strided: mismatch in length of strides and shape: {list(size)}, {list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"as_strided: Tensor: invalid storage offset {offset}")
+    reach = offset + 1
+    for d in range(rank):
+        sizes[d], steps[d] = size[d], stride[d]
+        if sizes[d] < 0 or steps[d] < 0:
+            raise RuntimeError(f"as_strided: Negative sizes or strides are not supported at the moment, got {list(size)}, {list(stride)}")
+        if sizes[d] == 0:
+            empty = True
+        else:
+            reach += (sizes[d] - 1) * steps[d]
+    if not empty and x.store is not None and <size_t>(reach * ITEMSIZE[x.code]) > x.store.length:
+        raise RuntimeError(f"as_strided: setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize"
+                           f" {ITEMSIZE[x.code]} requiring a storage size of {reach * ITEMSIZE[x.code]} are out of bounds for storage of size {x.store.length}")
+    return cut(x, rank, sizes, steps, offset, "AsStridedBackward0")
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The diagonal of two dimensions as the last dimension of a view; `offset` above (or below) the main one."""
+    cdef Tensor x = input
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int a = wrap_dim(x, dim1, "diagonal"), b = wrap_dim(x, dim2, "diagonal"), d, k = 0
+    cdef Py_ssize_t n, start = x.offset, off = offset
+    if x.rank < 2 or a == b:
+        raise RuntimeError(f"diagonal: diagonal dimensions cannot be identical {dim1}, {dim2}")
+    for d in range(x.rank):
+        if d != a and d != b:
+            sizes[k], steps[k] = x.sizes[d], x.steps[d]
+            k += 1
+    if off >= 0:
+        n = min(x.sizes[a], x.sizes[b] - off)
+    else:
+        n = min(x.sizes[a] + off, x.sizes[b])
+    n = max(n, 0)
+    if n:
+        start += off * x.steps[b] if off >= 0 else -off * x.steps[a]
+    sizes[k], steps[k] = n, x.steps[a] + x.steps[b]
+    return cut(x, k + 1, sizes, steps, start, "DiagonalBackward0")
+
+
+def unfold(self, dimension, size, step):
+    """Windows of `size` every `step` along a dimension, as a last dimension of a view."""
+    cdef Tensor x = self
+    cdef Py_ssize_t sizes[65]
+    cdef Py_ssize_t steps[65]
+    cdef int d, dim = wrap_dim(x, dimension, "unfold")
+    cdef Py_ssize_t window = size, by = step, length = x.sizes[dim] if x.rank else 1
+    if window < 0 or window > length:
+        raise RuntimeError(f"unfold: maximum size for tensor at dimension {dimension} is {length} but size is {window}")
+    if by <= 0:
+        raise RuntimeError(f"unfold: step is {by} but must be > 0")
+    for d in range(x.rank):
+        sizes[d], steps[d] = x.sizes[d], x.steps[d]
+    if x.rank == 0:
+        sizes[0], steps[0] = window, 1
+        return cut(x, 1, sizes, steps, x.offset, "UnfoldBackward0")
+    sizes[dim], steps[dim] = (length - window) // by + 1, x.steps[dim] * by
+    sizes[x.rank], steps[x.rank] = window, x.steps[dim]
+    return cut(x, x.rank + 1, sizes, steps, x.offset, "UnfoldBackward0")
+
+
+METHODS = {"select": select, "narrow": narrow, "as_strided": as_strided, "diagonal": diagonal, "unfold": unfold}

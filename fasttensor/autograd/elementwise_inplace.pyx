@@ -1,0 +1,154 @@
+"""Elementwise operations in place: the result type must fit, a leaf must not require grad, and the
+tensor's history changes."""
+from fasttensor._core.dtype cimport *
+from fasttensor._core.tensor cimport *
+from fasttensor._core.iterator cimport broadcast_sizes
+from fasttensor._core.dispatch cimport grad_enabled, copy_into
+from fasttensor._core.element cimport scalar_code
+from fasttensor._core.dispatch import backend
+from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
+from fasttensor.cpu.copy cimport overlaps, internal_overlap
+from fasttensor.autograd.recording cimport requires, add_input, set_saved
+from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
+from fasttensor.autograd.elementwise cimport *
+from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, row_label
+
+cdef const ft_op *rows = table()
+
+
+cdef object inplace(int op, object self, object b, object c, const double *par):
+    cdef const ft_op *row = &rows[op]
+    cdef Scalars numbers
+    cdef Tensor x, z = None, w = None, before, y
+    cdef Node node
+    cdef Py_ssize_t sizes[64]
+    cdef int code, rank, nin = row.nin
+    cdef bint recording
+    if not isinstance(self, Tensor):
+        bad_operand(op, self, 1)
+    x = <Tensor>self
+    name = name_of(op) + "_"
+    check_inplace(x, name)
+    if nin > 1 and not isinstance(b, Tensor) and scalar_code(b) < 0:
+        bad_operand(op, b, 2)
+    if nin > 2 and not isinstance(c, Tensor) and scalar_code(c) < 0:
+        bad_operand(op, c, 3)
+    check_devices(op, self, b, c)
+    code = computing_code(op, result_code(self, b, c, row.mask))
+    if row.loop[code] == NULL:
+        unsupported(op, code)
+    if category(row.out[code]) > category(x.code) and row.promote != 2:
+        raise RuntimeError(f"{name}: result type {dtype_of(row.out[code]).name} can't be cast to the desired output type {dtype_of(x.code).name}")
+    if internal_overlap(x):
+        raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor {describe(x)} refers to a"
+                           " single memory location. Please clone() the tensor before performing the operation.")
+    if row.zero_check and code <= INT64:
+        check_zero(op, b)
+    if nin > 1:
+        z = operand(op, b, 2, code, numbers.value[1], row.mask & 2)
+    if nin > 2:
+        w = operand(op, c, 3, code, numbers.value[2], row.mask & 4)
+    rank = broadcast_sizes(name, x, z, w, sizes)
+    if rank != x.rank or not fits(x, sizes):
+        raise RuntimeError(f"{name}: output with shape {list(x.shape)} doesn't match the broadcast shape {[sizes[i] for i in range(rank)]}")
+    recording = grad_enabled() and (requires(x) or (z is not None and requires(z)) or (w is not None and requires(w)))
+    # an operand in x's own memory must be read before x is written, and kept if it is saved
+    if z is not None and (overlaps(x, z) or (recording and z.store is x.store)):
+        z = detached_copy(z) if not requires(z) else z.clone()
+    if w is not None and (overlaps(x, w) or (recording and w.store is x.store)):
+        w = detached_copy(w) if not requires(w) else w.clone()
+    before = x
+    if recording or x.code != code:
+        if x.code != code or needs_own_input(row, x, z, w):
+            # the old value is needed after it is overwritten
+            before = cast(x, code) if x.code != code else detached_copy(x)
+    if x.dev == CPU and row.out[code] == x.code:
+        if x.contig and (z is None or (z.contig and same_shape(x, z))) and (w is None or (w.contig and same_shape(x, w))):
+            flat_inplace(row.loop[code], nin, x, before, z, numbers.value[1], w, numbers.value[2], code, row.mask, par)
+        else:
+            run_strided(row.loop[code], x, before, NULL, z, numbers.value[1], w, numbers.value[2], None, nin, par)
+    else:
+        if x.dev == CPU:
+            y = new_tensor(x.rank, x.sizes, row.out[code], CPU)
+            run_strided(row.loop[code], y, before, NULL, z, numbers.value[1], w, numbers.value[2], None, nin, par)
+        else:
+            y = backend(x).elementwise(op, -1, code, (before, z if z is not None else b, w if w is not None else c)[:nin], par_tuple(row, par))
+        copy_into(x, y)
+    wrote(x)
+    if recording:
+        record_inplace(op, code, x, before, z, w, numbers.value[1], numbers.value[2], par)
+    return x
+
+
+cdef bint fits(Tensor x, const Py_ssize_t *sizes) noexcept:
+    cdef int d
+    for d in range(x.rank):
+        if x.sizes[d] != sizes[d]:
+            return False
+    return True
+
+
+cdef Tensor detached_copy(Tensor x):
+    cdef Tensor y = empty_as(x, x.code)
+    copy_into(y, x)
+    return y
+
+
+cdef bint needs_own_input(const ft_op *row, Tensor x, Tensor z, Tensor w) noexcept:
+    cdef int i, bits = 0
+    for i in range(row.nin):
+        if row.saves[i] != 255 and ((i == 0 and requires(x)) or (i == 1 and z is not None and requires(z)) or (i == 2 and w is not None and requires(w))):
+            bits |= row.saves[i]
+    return bits & 1
+
+
+cdef void flat_inplace(ft_loop loop, int nin, Tensor x, Tensor before, Tensor z, void *sz, Tensor w, void *sw, int code, int mask, const double *par):
+    cdef char *p[4]
+    cdef Py_ssize_t s[4]
+    p[0], p[1] = x.ptr, before.ptr
+    s[0], s[1] = ITEMSIZE[x.code], ITEMSIZE[before.code]
+    p[2] = z.ptr if z is not None else <char *>sz
+    s[2] = ITEMSIZE[z.code] if z is not None else 0
+    p[3] = w.ptr if w is not None else <char *>sw
+    s[3] = ITEMSIZE[w.code] if w is not None else 0
+    run_flat(loop, 1 + nin, p, s, x.count, par)
+
+
+cdef bint record_inplace(int op, int code, Tensor x, Tensor before, Tensor z, Tensor w, void *sz, void *sw, const double *par) except False:
+    cdef const ft_op *row = &rows[op]
+    cdef Node node
+    cdef Tensor result
+    cdef int need = 0, i
+    if not (is_float_code(x.code) or is_complex_code(x.code)):
+        return True
+    node = inplace_node(x, elementwise_backward, row_label(op))
+    node.op = op
+    if row.saves[0] == 255:
+        node.inputs[0] = None
+    elif node.inputs[0] is not None:
+        need |= row.saves[0]
+    for i in range(1, row.nin):
+        v = z if i == 1 else w
+        if v is None or row.saves[i] == 255:
+            node.inputs.append(None)
+            if node.nrs is not None:
+                node.nrs.append(0)
+            continue
+        add_input(node, <Tensor>v)
+        if node.inputs[i] is not None:
+            need |= row.saves[i]
+    if par != NULL:
+        for i in range(row.nparam):
+            node.par[i] = par[i]
+    node.out_meta = tuple([None if v is None else (<Tensor>v).shape for v in (x, z, w)])
+    if need:
+        result = alias(x)
+        set_saved(node, (
+            before if need & 1 else None,
+            (kept(z, sz, code, row.mask & 2) if need & 2 else None) if row.nin > 1 else None,
+            (kept(w, sw, code, row.mask & 4) if need & 4 else None) if row.nin > 2 else None,
+            result if need & 8 else None))
+        if need & 8:
+            node.saved_output |= 8
+    rebase(x, node)
+    return True

@@ -1,0 +1,221 @@
+"""How operations are recorded.
+
+An edge of the graph leads to the Node that made a tensor, or to the leaf Tensor itself, which
+spares leaves a node of their own. Saved outputs are kept as detached aliases, so that the graph
+has no cycles and is freed by reference counting.
+"""
+from fasttensor._core.dtype cimport is_float_code, is_complex_code
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, describe
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inference_enabled
+from fasttensor._core.dispatch import set_hook
+from fasttensor.autograd.history cimport refresh
+
+cdef unsigned long _sequence = 0
+cdef bint _anomaly = False
+cdef list _saved_hooks = []         # stack of (pack, unpack), or a message that forbids saving
+cdef object _sum_to = None          # provided by the functional layer
+
+
+cdef bint requires(Tensor x) noexcept:
+    return x.needs_grad or (x.base is not None and x.base.needs_grad and not x.inference)
+
+
+cdef object edge(Tensor x):
+    if x.base is not None:
+        if not requires(x):
+            return None
+        refresh(x)
+    elif not x.needs_grad:
+        return None
+    return x if x.node is None else x.node
+
+
+cdef Node new_node(backward_fn run, str label):
+    global _sequence
+    cdef Node node = Node.__new__(Node)
+    _sequence += 1
+    node.run, node.label, node.seq, node.op = run, label, _sequence, -1
+    node.inputs, node.n_outputs = [], 1
+    if _anomaly:
+        import traceback
+        node.extra = {"traceback": "".join(traceback.format_list(traceback.extract_stack()))}
+    return node
+
+
+cdef bint add_input(Node node, Tensor x) except False:
+    cdef object e = edge(x)
+    cdef int n
+    node.inputs.append(e)
+    if x.nr != 0 and e is not None and e is not x:
+        if node.nrs is None:
+            node.nrs = [0] * (len(node.inputs) - 1)
+        node.nrs.append(x.nr)
+    elif node.nrs is not None:
+        node.nrs.append(0)
+    return True
+
+
+cdef void set_history(Tensor out, Node node, int nr):
+    out.node, out.nr, out.needs_grad = node, nr, True
+
+
+class SavedHooks:
+    """A value that the user's pack hook made, with the hook that turns it back."""
+    __slots__ = ("value", "unpack")
+
+    def __init__(self, value, unpack):
+        self.value, self.unpack = value, unpack
+
+
+cdef bint set_saved(Node node, tuple values) except False:
+    cdef Tensor t
+    cdef unsigned long total = 0
+    cdef object v
+    cdef int i = 0
+    cdef list kept = None
+    for v in values:
+        if v is not None:
+            t = <Tensor>v
+            if t.node is node:
+                # an output: keep its memory, not its history
+                if kept is None:
+                    kept = list(values)
+                kept[i] = alias(t)
+                node.saved_output |= 1 << i
+                if t.nr:
+                    (<Tensor>kept[i]).nr = t.nr
+            if t.store is not None:
+                t.store.watched = True
+                total += t.store.version
+            if t.inference and not inference_enabled():
+                raise RuntimeError(f"{node.label}: inference tensors cannot be saved for backward. To work around you can"
+                                   " make a clone to get a normal tensor and use it in autograd.")
+        i += 1
+    node.saved = values if kept is None else tuple(kept)
+    node.saved_version = total
+    if _saved_hooks:
+        pack_saved(node)
+    return True
+
+
+cdef pack_saved(Node node):
+    pack = _saved_hooks[len(_saved_hooks) - 1]
+    if isinstance(pack, str):
+        raise RuntimeError(pack)
+    before = grad_enabled()
+    set_grad_enabled_flag(False)
+    try:
+        node.saved = tuple([None if v is None else SavedHooks(pack[0](v), pack[1]) for v in node.saved])
+    finally:
+        set_grad_enabled_flag(before)
+    node.saved_output = 0
+
+
+cdef tuple get_saved(Node node):
+    cdef unsigned long total = 0
+    cdef object v
+    cdef Tensor t, u
+    cdef tuple values = node.saved
+    if values is None:
+        if node.released:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have"
+                f" already been freed): {node.label}'s saved values were freed by the first backward. Specify"
+                " retain_graph=True if you need to backward through the graph a second time.")
+        return ()
+    for v in values:
+        if v is not None:
+            if type(v) is SavedHooks:
+                return tuple([None if s is None else s.unpack(s.value) for s in values])
+            t = <Tensor>v
+            if t.store is not None:
+                total += t.store.version
+    if total != node.saved_version:
+        raise_modified(node)
+    if node.saved_output and grad_enabled():
+        values = tuple([restore(node, v, i) for i, v in enumerate(values)])
+    return values
+
+
+cdef object restore(Node node, object v, int i):
+    """A saved output with its history, for a backward that is itself recorded."""
+    cdef Tensor t, u
+    if not (node.saved_output >> i) & 1:
+        return v
+    t = v
+    if not (is_float_code(t.code) or is_complex_code(t.code)):
+        return t
+    u = alias(t)
+    set_history(u, node, t.nr)
+    return u
+
+
+cdef raise_modified(Node node):
+    cdef Tensor t
+    line = ""
+    for v in node.saved:
+        if v is not None:
+            t = <Tensor>v
+            if t.store is not None and t.store.writer is not None:
+                line = f"; the last write was at {t.store.writer}"
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"{node.label} saved {', '.join(describe(v) for v in node.saved if v is not None)}, which was written afterwards{line}."
+        " Use an out-of-place operation there, or clone() the tensor first.")
+
+
+# --- shrinking broadcast gradients ---
+cdef Tensor shrink(Tensor g, int rank, const Py_ssize_t *sizes):
+    """Sum g over the dimensions along which an operand of these sizes was broadcast."""
+    cdef int d, lead = g.rank - rank
+    cdef list dims = []
+    for d in range(g.rank):
+        if d < lead or (sizes[d - lead] == 1 and g.sizes[d] != 1):
+            dims.append(d)
+    if not dims:
+        return g
+    return _sum_to(g, tuple(dims), tuple([sizes[d] for d in range(rank)]))
+
+
+cdef Tensor shrink_to(Tensor g, tuple sizes):
+    cdef Py_ssize_t s[64]
+    cdef int d
+    for d in range(len(sizes)):
+        s[d] = sizes[d]
+    return shrink(g, len(sizes), s)
+
+
+def set_sum_to(function):
+    """Provide the differentiable sum `f(g, dims, sizes)` that `shrink` uses."""
+    global _sum_to
+    _sum_to = function
+
+
+def view_node(Tensor x):
+    """The node of a view, made again if its base was overwritten."""
+    edge(x)
+    return x.node
+
+
+def set_anomaly(bint on):
+    """Record where operations are called, and check every gradient for NaN."""
+    global _anomaly
+    cdef bint before = _anomaly
+    _anomaly = on
+    return before
+
+
+def anomaly_enabled():
+    return _anomaly
+
+
+def push_saved_hooks(hooks):
+    """hooks: (pack, unpack), or a text with which saving is refused."""
+    _saved_hooks.append(hooks)
+
+
+def pop_saved_hooks():
+    _saved_hooks.pop()
+
+
+set_hook("view_node", view_node)

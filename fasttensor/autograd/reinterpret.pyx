@@ -1,0 +1,106 @@
+"""What a tensor's memory is, and other readings of the same bytes."""
+from fasttensor._core.tensor cimport Tensor, Node, from_storage
+from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, code_of, dtype_of, real_code, complex_code
+from fasttensor._core.element cimport scalar_code
+from fasttensor._core.dispatch cimport grad_enabled
+from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
+from fasttensor.autograd.elementwise cimport result_code
+
+
+def strides(Tensor x not None):
+    """The strides in elements."""
+    cdef int d
+    return tuple([x.steps[d] for d in range(x.rank)])
+
+
+def data_ptr(self):
+    """Address of the first element."""
+    return <size_t>(<Tensor?>self).ptr if (<Tensor>self).count else 0
+
+
+def storage_offset(self):
+    """Elements between the storage's start and the first element."""
+    return (<Tensor?>self).offset
+
+
+def storage_of(Tensor x not None):
+    """The storage."""
+    return x.store
+
+
+def is_inference(self):
+    """Whether it was made in inference mode."""
+    return (<Tensor?>self).inference
+
+
+def result_type(a, b):
+    """The dtype of an operation between two tensors or numbers."""
+    for v in (a, b):
+        if not isinstance(v, Tensor) and scalar_code(v) < 0:
+            raise TypeError(f"result_type(): arguments must be Tensors or Numbers, not {type(v).__name__}")
+    return dtype_of(result_code(a, b, None, 0))
+
+
+cdef object view_dtype_backward(Node node, object grad):
+    return view_dtype(<Tensor>grad, dtype_of(<int>node.par[0]))
+
+
+def view_dtype(Tensor x not None, d):
+    """The same bytes as elements of another dtype: the last dimension's size changes with the element's."""
+    cdef int code = code_of(d), old = ITEMSIZE[x.code], new = ITEMSIZE[code], i
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t offset = x.offset
+    cdef Tensor y
+    cdef Node node
+    for i in range(x.rank):
+        sizes[i], steps[i] = x.sizes[i], x.steps[i]
+    if old != new:
+        if x.rank == 0:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {dtype_of(x.code)} as {d} (different element sizes)")
+        if x.steps[x.rank - 1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 to view {dtype_of(x.code)} as {d} (different element sizes), but got {x.steps[x.rank - 1]}")
+        if new > old:
+            ratio = new // old
+            if x.sizes[x.rank - 1] % ratio or x.offset % ratio:
+                raise RuntimeError(f"self.size(-1) must be divisible by {ratio} to view {dtype_of(x.code)} as {d} (different element sizes), but got {x.sizes[x.rank - 1]}")
+            for i in range(x.rank - 1):
+                if x.steps[i] % ratio:
+                    raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} to view {dtype_of(x.code)} as {d}")
+                steps[i] //= ratio
+            sizes[x.rank - 1] //= ratio
+            offset //= ratio
+        else:
+            ratio = old // new
+            for i in range(x.rank - 1):
+                steps[i] *= ratio
+            sizes[x.rank - 1] *= ratio
+            offset *= ratio
+    y = from_storage(x.store, code, x.rank, sizes, steps, offset)
+    y.ptr = x.ptr
+    if grad_enabled() and requires(x) and code >= FLOAT16:
+        node = new_node(view_dtype_backward, "ViewBackward1")
+        add_input(node, x)
+        node.par[0] = x.code
+        set_history(y, node, 0)
+    return y
+
+
+def complex_parts(Tensor x not None):
+    """A complex tensor's parts as a last dimension, over the same memory, without history."""
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int d
+    for d in range(x.rank):
+        sizes[d], steps[d] = x.sizes[d], 2 * x.steps[d]
+    sizes[x.rank], steps[x.rank] = 2, 1
+    return from_storage(x.store, real_code(x.code), x.rank + 1, sizes, steps, 2 * x.offset)
+
+
+def parts_as_complex(Tensor x not None):
+    """The inverse of complex_parts."""
+    cdef Py_ssize_t steps[64]
+    cdef int d
+    for d in range(x.rank - 1):
+        steps[d] = x.steps[d] // 2
+    return from_storage(x.store, complex_code(x.code), x.rank - 1, x.sizes, steps, x.offset // 2)

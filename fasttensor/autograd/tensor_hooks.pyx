@@ -1,0 +1,140 @@
+"""A tensor's place in the graph: detaching, requiring grad, hooks, subclasses."""
+import weakref
+
+from fasttensor._core.tensor cimport Tensor, Node, alias, set_geometry
+from fasttensor._core.dispatch import install
+from fasttensor.autograd.recording cimport requires, edge, new_node, add_input, set_history
+from fasttensor.autograd.copying cimport identity_backward
+from fasttensor.autograd.rule import node_hooks, retain_on
+
+
+def detach(self):
+    """The same memory without history; it does not require grad."""
+    cdef Tensor x = <Tensor?>self
+    return alias(x)
+
+
+def detach_(self):
+    """Cut this tensor from its history."""
+    cdef Tensor x = self
+    if x.base is not None and x.node is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    x.node, x.needs_grad, x.nr = None, False, 0
+    return x
+
+
+def requires_grad_(self, requires_grad=True):
+    """Set whether operations on this leaf are recorded; returns the tensor."""
+    self.requires_grad = requires_grad
+    return self
+
+
+class RemovableHandle:
+    """Removes a hook: ``handle.remove()``, or at the end of a ``with`` block."""
+    next_id = 0
+
+    def __init__(self, hooks, hook):
+        self.hooks = weakref.ref(hooks) if not isinstance(hooks, dict) else (lambda: hooks)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        hooks[self.id] = hook
+
+    def remove(self):
+        """Take the hook away; nothing happens when it is gone already."""
+        hooks = self.hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def register_hook(self, hook):
+    """Call ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, takes its place."""
+    cdef Tensor x = self
+    if not requires(x):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    e = edge(x)
+    if e is not x:
+        return RemovableHandle(node_hooks(e, ("hooks", x.nr)), hook)
+    return RemovableHandle(leaf_hooks(x, "hooks"), hook)
+
+
+cdef dict leaf_hooks(Tensor x, str kind):
+    if x.meta is None:
+        x.meta = {}
+    return (<dict>x.meta).setdefault(kind, {})
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Call ``hook(tensor)`` after a gradient was accumulated into this leaf's ``grad``."""
+    cdef Tensor x = self
+    if not x.needs_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if x.node is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(leaf_hooks(x, "post_hooks"), hook)
+
+
+def retain_grad(self):
+    """Keep the gradient of this non-leaf tensor in ``grad`` too."""
+    cdef Tensor x = self
+    if not requires(x):
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    e = edge(x)
+    if e is not x:
+        retain_on(e, x.nr, weakref.ref(x))
+        if x.meta is None:
+            x.meta = {}
+        x.meta["retains_grad"] = True
+
+
+def retains_grad(self):
+    """Whether a non-leaf tensor keeps its gradient."""
+    return bool((<Tensor>self).meta is not None and (<Tensor>self).meta.get("retains_grad"))
+
+
+def node_register_hook(node, hook):
+    """Call ``hook(grad_inputs, grad_outputs)`` after the node ran."""
+    return RemovableHandle(node_hooks(node, "posthooks"), hook)
+
+
+def node_register_prehook(node, hook):
+    """Call ``hook(grad_outputs)`` before the node runs."""
+    return RemovableHandle(node_hooks(node, "prehooks"), hook)
+
+
+def make_subclass(cls, data, requires_grad=False):
+    """A tensor of a subclass over the memory of `data`."""
+    cdef Tensor x = <Tensor?>data
+    cdef Tensor t = Tensor.__new__(cls)         # past a __new__ of the subclass, which may call this
+    set_geometry(t, x.rank, x.sizes, x.steps)
+    t.store, t.ptr, t.offset, t.code, t.dev = x.store, x.ptr, x.offset, x.code, x.dev
+    t.inference = x.inference
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+def as_subclass(self, cls):
+    """This tensor as an instance of a subclass, with its history."""
+    cdef Tensor x = self
+    t = make_subclass(cls, x)
+    cdef Node node
+    if requires(x):
+        node = new_node(identity_backward, "AliasBackward0")
+        add_input(node, x)
+        set_history(<Tensor>t, node, 0)
+    return t
+
+
+install(Node, {"register_hook": node_register_hook, "register_prehook": node_register_prehook})
+
+METHODS = {
+    "detach": detach, "detach_": detach_, "requires_grad_": requires_grad_, "register_hook": register_hook, "retain_grad": retain_grad,
+    "retains_grad": property(retains_grad), "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "as_subclass": as_subclass, "_make_subclass": staticmethod(make_subclass),
+}

@@ -1,0 +1,11 @@
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn
+
+cdef bint recorded(Tensor x) noexcept
+cdef Tensor finish_view(Tensor view, Tensor x, backward_fn run, str label, object meta)
+cdef tuple sizes_of(Tensor x)
+# a part of x's elements as a view
+cdef Tensor cut(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset, str label)
+cdef Tensor reshape_to(Tensor x, tuple shape)
+cdef object shape_argument(tuple args, str name)
+cdef object reshape_backward(Node node, object grad)
+cdef object expand_backward(Node node, object grad)

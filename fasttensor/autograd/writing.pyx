@@ -1,0 +1,177 @@
+"""Whole-tensor writes, with their gradients; other memory under a tensor."""
+from libc.string cimport memmove
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META
+from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
+from fasttensor._core.storage cimport Storage, new_storage
+from fasttensor._core.dispatch cimport grad_enabled, copy_into
+from fasttensor._core.dispatch import backend
+from fasttensor._core.element cimport scalar_code, write_element
+from fasttensor.cpu.copy cimport fill
+from fasttensor.autograd.recording cimport requires, add_input, shrink_to
+from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
+from fasttensor.autograd.elementwise cimport differentiable_cast
+from fasttensor.autograd.copying cimport to_device, with_channels_last
+from fasttensor.autograd.copying import channels_last, channels_last_3d
+
+
+cdef object copy_backward(Node node, object grad):
+    cdef Tensor g = grad, s
+    cdef tuple meta = node.out_meta
+    if node.inputs[1] is None:
+        return (zero_of(g), None)
+    s = differentiable_cast(shrink_to(g, <tuple>meta[0]), <int>meta[1])
+    return (zero_of(g), s if s.dev == <int>meta[2] else to_device(s, <int>meta[2], s.code))
+
+
+cdef Tensor zero_of(Tensor g):
+    cdef Tensor z = new_like(g, g.code)
+    zero_memory(z)
+    return z
+
+
+cdef void zero_memory(Tensor z):
+    cdef double complex zero = 0
+    if z.dev == CPU:
+        fill(z, &zero)
+
+
+def copy_(self, src, non_blocking=False):
+    """Write `src`, broadcast and converted, into this tensor."""
+    cdef Tensor x = self, s
+    cdef Node node
+    cdef bint recording
+    if not isinstance(src, Tensor):
+        return fill_(self, src)
+    s = <Tensor>src
+    if s is x:
+        return x
+    check_inplace(x, "copy_")
+    recording = grad_enabled() and (requires(x) or requires(s)) and x.code >= FLOAT16
+    copy_into(x, s)
+    wrote(x)
+    if recording:
+        node = inplace_node(x, copy_backward, "CopyBackwards")
+        add_input(node, s)
+        node.out_meta = (tuple([s.sizes[d] for d in range(s.rank)]), s.code if s.code >= FLOAT16 else x.code, s.dev)
+        rebase(x, node)
+    return x
+
+
+cdef object fill_backward(Node node, object grad):
+    return (zero_of(<Tensor>grad), (<Tensor>grad).sum() if node.inputs[1] is not None else None)
+
+
+def fill_(self, value):
+    """Set every element to `value`, a number or a 0-d tensor."""
+    cdef Tensor x = self
+    cdef Tensor v = None
+    cdef char buffer[16]
+    cdef Node node
+    if isinstance(value, Tensor):
+        v = <Tensor>value
+        if v.rank != 0:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {v.rank} dimensions.")
+    elif scalar_code(value) < 0:
+        raise TypeError(f"fill_(): argument 'value' must be Number or Tensor, not {type(value).__name__}")
+    check_inplace(x, "fill_")
+    cdef bint recording = grad_enabled() and (requires(x) or (v is not None and requires(v)))
+    if v is not None:
+        copy_into(x, v)
+    elif x.dev == CPU:
+        if (isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c") and not is_complex_code(x.code):
+            raise RuntimeError(f"fill_: value cannot be converted to type {dtype_of(x.code)} without overflow: {value}")
+        write_element(buffer, x.code, value)
+        fill(x, buffer)
+    elif x.dev != META:
+        backend(x).fill(x, value)
+    wrote(x)
+    if recording:
+        node = inplace_node(x, fill_backward, "FillBackward0")
+        if v is not None:
+            add_input(node, v)
+        else:
+            node.inputs.append(None)
+            if node.nrs is not None:
+                node.nrs.append(0)
+        rebase(x, node)
+    return x
+
+
+def zero_(self):
+    """Set every element to zero."""
+    return fill_(self, 0)
+
+
+def resize_(self, *sizes, memory_format=None):
+    """Give this tensor another shape, with new memory where it needs more; new elements are uninitialised."""
+    cdef Tensor x = self
+    cdef Py_ssize_t s[64]
+    cdef Storage old = x.store
+    cdef Py_ssize_t n = 1
+    cdef int d
+    cdef tuple shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    if requires(x):
+        raise RuntimeError("cannot resize variables that require grad")
+    for d in range(len(shape)):
+        s[d] = shape[d]
+        if s[d] < 0:
+            raise RuntimeError(f"resize_: negative size {s[d]} in {list(shape)}")
+        n *= s[d]
+    cdef size_t nbytes = (n + x.offset) * ITEMSIZE[x.code] if n else 0
+    if x.dev == CPU and (old is None or nbytes > old.length):
+        if old is not None and old.capacity == 0 and old.owner is not None and not isinstance(old.owner, Storage):
+            raise RuntimeError("Trying to resize storage that is not resizable: its memory belongs to another object")
+        grown = new_tensor(len(shape), s, x.code, x.dev)
+        copy_bytes(<Tensor>grown, x)
+        x.store, x.ptr, x.offset = (<Tensor>grown).store, (<Tensor>grown).ptr, 0
+    set_geometry(x, len(shape), s, NULL)
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        laid = with_channels_last(x, memory_format)
+        set_geometry(x, x.rank, x.sizes, (<Tensor>laid).steps)
+    return x
+
+
+cdef void copy_bytes(Tensor dst, Tensor src):
+    """The elements of src in memory order, as far as dst has room."""
+    cdef size_t n = min(dst.count, src.count) * ITEMSIZE[dst.code]
+    if n and src.contig:
+        memmove(dst.ptr, src.ptr, n)
+
+
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Make this tensor show the memory of another tensor or storage."""
+    cdef Tensor x = self, y
+    cdef Py_ssize_t zero = 0
+    if source is None:
+        set_geometry(x, 1, &zero, NULL)
+        x.store, x.offset = new_storage(0), 0
+        x.ptr = x.store.ptr
+        return x
+    if isinstance(source, Tensor):
+        y = source
+        if y.code != x.code:
+            raise RuntimeError(f"set_: expected a tensor of {dtype_of(x.code)}, got {describe(y)}")
+    else:
+        store = source._untyped_storage if hasattr(source, "_untyped_storage") else source
+        n = (<Storage?>store).length // ITEMSIZE[x.code]
+        zero = n
+        y = from_storage(store, x.code, 1, &zero, NULL, 0)
+    if size is not None:
+        if stride is None:
+            y = y.as_strided(size, [int(s) for s in contiguous_strides(size)], storage_offset)
+        else:
+            y = y.as_strided(size, stride, storage_offset)
+    set_geometry(x, y.rank, y.sizes, y.steps)
+    x.store, x.ptr, x.offset = y.store, y.ptr, y.offset
+    return x
+
+
+cdef list contiguous_strides(size):
+    steps, run = [], 1
+    for n in reversed(list(size)):
+        steps.insert(0, run)
+        run *= max(n, 1)
+    return steps
+
+
+METHODS = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "resize_": resize_, "set_": set_}
