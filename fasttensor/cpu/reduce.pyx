@@ -11,8 +11,7 @@ one run of memory. Where the reduced ones lie closer in memory each result folds
 elements are computed in groups whose bounds depend on sizes alone, then merged in order.
 """
 from libc.stdlib cimport malloc, free
-from fasttensor._core.dtype cimport (BOOL, INT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128,
-                                     ITEMSIZE, real_code)
+from fasttensor._core.dtype cimport INT64, FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor
 from fasttensor._core.parallel cimport parallel_for
 
@@ -400,9 +399,25 @@ cdef Tensor reduce(Tensor x, int op, int first, int post, double par, object dim
     return out
 
 
+cdef Tensor total(Tensor x, object dims, bint keepdim, int code, bint mean):
+    cdef double acc = 0
+    cdef Tensor out
+    if dims is None and not keepdim and x.contig and 0 < x.count <= 8192 and x.code == code and (code == FLOAT32 or code == FLOAT64):
+        # small and plain: no plan is needed
+        out = new_tensor(0, NULL, code, x.dev)
+        FT_REDUCTIONS[R_SUM][K_FLOAT if code == FLOAT32 else K_DOUBLE].row(x.ptr, x.count, &acc, NULL, 0)
+        acc = acc / x.count if mean else acc
+        if code == FLOAT32:
+            (<float *>out.ptr)[0] = <float>acc
+        else:
+            (<double *>out.ptr)[0] = acc
+        return out
+    return reduce(x, R_SUM, -1, P_DIVIDE if mean else P_NONE, 0, dims, keepdim, code)
+
+
 def sum(Tensor x, dims, bint keepdim, int code):
     """Sum over `dims` (None: all) as dtype `code`: int64 for integers, else x's own or a wider one."""
-    return reduce(x, R_SUM, -1, P_NONE, 0, dims, keepdim, code)
+    return total(x, dims, keepdim, code, False)
 
 
 def nansum(Tensor x, dims, bint keepdim, int code):
@@ -410,7 +425,7 @@ def nansum(Tensor x, dims, bint keepdim, int code):
 
 
 def mean(Tensor x, dims, bint keepdim, int code):
-    return reduce(x, R_SUM, -1, P_DIVIDE, 0, dims, keepdim, code)
+    return total(x, dims, keepdim, code, True)
 
 
 def prod(Tensor x, dims, bint keepdim, int code):

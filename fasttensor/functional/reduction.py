@@ -5,6 +5,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import reduce as rules
+from fasttensor.autograd.sums import mean, set_general, sum
 from fasttensor.functional.dims import (
     deliver,
     numpy_names,
@@ -33,22 +34,24 @@ def accumulated(input, dtype):
     return input, INT64 if code < INT64 else code
 
 
-def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
-    """Sum of all elements, or over `dim` (an int or several).
-
-    Integers and bool give int64; `dtype` converts first. float32 is summed in lanes and joined in double.
-
-    >>> import fasttensor as torch
-    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
-    tensor([4, 6])
-    """
+def general_sum(input, dim, keepdim, dtype, out):
+    """``sum`` of any dtype, over any dimensions."""
     tensor_argument("sum", input)
-    if names:
-        dim, keepdim = numpy_names("sum", names, dim, keepdim)
     if dtype is None and out is not None:
         dtype = out.dtype
     x, code = accumulated(input, dtype)
-    return deliver("sum", out, apply(rules.Sum, x, wrap_all(x, dim, "sum"), keepdim, code))
+    return deliver("sum", out, apply(rules.Sum, x, wrap_all(x, dim, "sum"), bool(keepdim), code))
+
+
+def general_mean(input, dim, keepdim, dtype, out):
+    """``mean`` of any dtype, over any dimensions."""
+    tensor_argument("mean", input)
+    x = input if dtype is None else input.to(dtype)
+    require_float(x, "mean")
+    return deliver("mean", out, apply(rules.Mean, x, wrap_all(x, dim, "mean"), bool(keepdim), x.dtype.code))
+
+
+set_general(general_sum, general_mean)
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
@@ -64,21 +67,6 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     x, code = accumulated(input, dtype)
     rule = rules.Nansum if x.dtype.is_floating_point else rules.Sum
     return deliver("nansum", out, apply(rule, x, wrap_all(x, dim, "nansum"), keepdim, code))
-
-
-def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
-    """Mean of all elements, or over `dim`. RuntimeError for integers without `dtype`.
-
-    >>> import fasttensor as torch
-    >>> torch.mean(torch.tensor([1.0, 2.0, 6.0]))
-    tensor(3.)
-    """
-    tensor_argument("mean", input)
-    if names:
-        dim, keepdim = numpy_names("mean", names, dim, keepdim)
-    x = input if dtype is None else input.to(dtype)
-    require_float(x, "mean")
-    return deliver("mean", out, apply(rules.Mean, x, wrap_all(x, dim, "mean"), keepdim, x.dtype.code))
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
