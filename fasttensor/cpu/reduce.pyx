@@ -40,7 +40,7 @@ cdef extern from "reduce_load.h" nogil:
 
 cdef enum:
     MAXD = 64
-    UNIT = 16384        # elements of a row folded before the total moves to the accumulator
+    UNIT = 4096         # elements of a row folded before the total moves to the accumulator
     LOAD = 512          # elements converted at a time
     WIDTH = 1024        # columns side by side; fewer where two stages read them twice
     FOLD = 64           # rows added to the lanes of a block before they move to the accumulator
@@ -315,15 +315,17 @@ cdef void gather_groups(Plan *p) noexcept nogil:
         f.merge(p.acc, p.acc + g * p.n_out * f.acc_size, p.n_out)
     if op != p.op:
         ft_centers(p.acc, op, p.kind, <double>p.n_red, p.n_out, p.center)
-    for slot in range(p.n_out):
+    slot = 0
+    while slot < p.n_out:           # runs along the innermost kept dimension
         where = place(p.ksize, p.kout, p.nk, 0, slot, index)
         if op == p.op:
             ft_finish(p.acc + slot * f.acc_size, op, p.kind, p.post, p.par,
-                      p.center + slot * FT_KIND_SIZE[p.kind] if p.stage else NULL, 1, p.out + where * item, p.out_code,
-                      item, p.n_red)
+                      p.center + slot * FT_KIND_SIZE[p.kind] if p.stage else NULL, p.ksize[0], p.out + where * item, p.out_code,
+                      p.kout[0] * item, p.n_red)
         elif p.out2 != NULL:
-            ft_finish(p.acc + slot * f.acc_size, op, p.kind, P_DIVIDE, <double>p.n_red, NULL, 1,
-                      p.out2 + where * FT_SIZE[p.out2_code], p.out2_code, item, p.n_red)
+            ft_finish(p.acc + slot * f.acc_size, op, p.kind, P_DIVIDE, <double>p.n_red, NULL, p.ksize[0],
+                      p.out2 + where * FT_SIZE[p.out2_code], p.out2_code, p.kout[0] * FT_SIZE[p.out2_code], p.n_red)
+        slot += p.ksize[0]
 
 
 cdef void execute(Plan *p) noexcept nogil:

@@ -1,0 +1,199 @@
+"""Reductions and scans against PyTorch: dtypes, layouts, dimensions, special values, gradients, threads."""
+import itertools
+import math
+
+import pytest
+from helpers import assert_close, from_oracle, oracle
+
+import fasttensor as ft
+
+torch = oracle()
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+SHAPES = [(), (1,), (7,), (100,), (70, 9), (3, 4, 5), (9, 300), (300, 3), (2, 0, 3), (5, 2, 3, 4), (3, 40000)]
+
+
+def make(shape, dtype):
+    kind = getattr(torch, dtype)
+    if kind == torch.bool:
+        return torch.rand(shape) > 0.5
+    if kind.is_floating_point or kind.is_complex:
+        return torch.randn(shape, dtype=torch.complex128 if kind.is_complex else torch.float64).to(kind)
+    return torch.randint(0, 9, shape, dtype=kind)
+
+
+def layouts(x):
+    """The same kind of tensor in other layouts: transposed, with gaps, expanded."""
+    yield x
+    if x.ndim > 1:
+        yield x.permute(*range(x.ndim)[::-1])
+    if x.ndim and x.shape[-1] > 1:
+        yield x[..., ::2]
+        yield x[..., :1].expand(x.shape)
+
+
+def carried(x):
+    """x in fasttensor with its strides."""
+    if x.dtype == torch.bfloat16:
+        return from_oracle(x)
+    return ft.from_numpy(x.numpy())
+
+
+def exact(x):
+    """The oracle computes in double, so that its own rounding does not decide."""
+    return x.double() if x.is_floating_point() else x.to(torch.complex128) if x.is_complex() else x
+
+
+FUNCTIONS = {
+    "sum": lambda t, x, d, k: t.sum(x, d, k), "mean": lambda t, x, d, k: t.mean(x, d, k),
+    "nansum": lambda t, x, d, k: t.nansum(x, d, k), "amax": lambda t, x, d, k: t.amax(x, d, k),
+    "amin": lambda t, x, d, k: t.amin(x, d, k), "any": lambda t, x, d, k: t.any(x, d, k), "all": lambda t, x, d, k: t.all(x, d, k),
+    "var": lambda t, x, d, k: t.var(x, d, correction=1, keepdim=k), "std": lambda t, x, d, k: t.std(x, d, correction=0, keepdim=k),
+    "logsumexp": lambda t, x, d, k: t.logsumexp(x, d, k), "count_nonzero": lambda t, x, d, k: t.count_nonzero(x, d),
+    "norm2": lambda t, x, d, k: t.linalg.vector_norm(x, 2, d, k), "norm1": lambda t, x, d, k: t.linalg.vector_norm(x, 1, d, k),
+    "norm3": lambda t, x, d, k: t.linalg.vector_norm(x, 3, d, k), "norminf": lambda t, x, d, k: t.linalg.vector_norm(x, math.inf, d, k),
+    "norm0": lambda t, x, d, k: t.linalg.vector_norm(x, 0, d, k),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_every_dimension_set_and_layout(name, dtype):
+    kind, f = getattr(torch, dtype), FUNCTIONS[name]
+    inexact = kind.is_floating_point or kind.is_complex
+    if name in ("mean", "var", "std") and not inexact or name.startswith("norm") and not inexact:
+        return
+    if kind.is_complex and name in ("nansum", "amax", "amin"):
+        return
+    if not kind.is_floating_point and name == "logsumexp":
+        return
+    for shape in SHAPES:
+        if math.prod(shape) == 0 and name in ("amax", "amin", "norminf"):
+            continue
+        for x in layouts(make(shape, dtype)):
+            for r in range(1, min(x.ndim, 2) + 1):
+                for dims in itertools.combinations(range(x.ndim), r):
+                    for keep in (False, True):
+                        want = f(torch, exact(x), dims, keep)
+                        got = f(ft, carried(x), dims, keep)
+                        if want.dtype.is_complex:
+                            want = want.to(x.dtype)
+                        elif inexact and want.dtype.is_floating_point:
+                            want = want.to(x.dtype if x.is_floating_point() else x.real.dtype)
+                        assert str(got.dtype) == str(want.dtype), (name, dtype, shape, dims)
+                        assert_close(got, want, rtol=3e-2 if dtype == "bfloat16" else None, what=f"{name} {dtype} {tuple(x.shape)} {dims}")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float16", "float32", "float64"])
+def test_extremes_with_indices(dtype):
+    for shape in [(7,), (70, 9), (9, 700), (4, 13, 20)]:
+        x = make(shape, dtype)
+        for d in range(x.ndim):
+            for f in ("max", "min"):
+                want, got = getattr(torch, f)(x, d), getattr(ft, f)(from_oracle(x), d)
+                assert_close(got.values, want.values)
+                assert_close(ft.gather(from_oracle(x), d, got.indices.unsqueeze(d)).squeeze(d), want.values)
+            assert_close(ft.argmax(from_oracle(x), d), x.numpy().argmax(d).tolist())
+            assert_close(ft.argmin(from_oracle(x), d), x.numpy().argmin(d).tolist())
+        assert ft.argmax(from_oracle(x)).item() == x.numpy().argmax()
+
+
+def test_nan_is_the_extreme():
+    x = torch.randn(5, 130)
+    x[2, 77] = math.nan
+    for f in (ft.max, ft.min):
+        values, indices = f(from_oracle(x), 1)
+        assert math.isnan(values[2].item()) and indices[2].item() == 77
+        assert math.isnan(f(from_oracle(x)).item())
+    assert ft.argmax(from_oracle(x)).item() == 2 * 130 + 77
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_scans(name, dtype):
+    for shape in [(), (1,), (7,), (30,), (70, 9), (9, 200), (3, 4, 5), (2, 0, 3)]:
+        x = make(shape, dtype)
+        if name == "cumprod" and not (x.is_floating_point() or x.is_complex()):
+            x = x % 3
+        for d in range(max(x.ndim, 1)):
+            assert_close(getattr(ft, name)(from_oracle(x), d), getattr(torch, name)(x, d), atol=1e-3 if "32" in dtype or "64" in dtype else None)
+
+
+def test_running_extremes_and_logcumsumexp():
+    for shape in [(1,), (7,), (20, 9), (3, 40, 5)]:
+        x = torch.randint(0, 5, shape).float()
+        for d in range(x.ndim):
+            for name in ("cummax", "cummin"):
+                want, got = getattr(torch, name)(x, d), getattr(ft, name)(from_oracle(x), d)
+                assert_close(got.values, want.values)
+                assert_close(got.indices, want.indices)
+            assert_close(ft.logcumsumexp(from_oracle(x), d), torch.logcumsumexp(x, d))
+
+
+def test_long_float_sums_lose_nothing():
+    x = ft.full((1 << 22,), 0.1)
+    assert abs(ft.sum(x).item() - (1 << 22) * float(x[0].item())) < 0.5
+    y = ft.full((1 << 14, 3), 0.1)
+    assert_close(y.sum(0), [(1 << 14) * float(x[0].item())] * 3, rtol=1e-6)
+    assert abs(ft.var(ft.full((1000000,), 1e4) + ft.arange(1000000) % 2).item() - 0.25) < 1e-4
+
+
+@pytest.mark.parametrize("shape, dims", [((1000, 300), (0,)), ((1000, 300), (1,)), ((300000,), (0,)), ((60, 70, 80), (0, 2)), ((100000, 3), (0,))])
+def test_same_bits_at_any_thread_count(shape, dims):
+    x = ft.randn(*shape)
+    results = []
+    for threads in (1, 2, 4):
+        ft.set_num_threads(threads)
+        results.append([f(x).tolist() for f in (lambda v: v.sum(dims), lambda v: v.var(dims), lambda v: v.logsumexp(dims),
+                                                lambda v: v.norm(2, dims), lambda v: v.cumsum(dims[0]))])
+    assert results[0] == results[1] == results[2]
+
+
+GRADIENTS = {
+    "sum": lambda x: x.sum(1), "mean": lambda x: x.mean((0, 1)), "prod": lambda x: x.prod(1), "prod all": lambda x: x.prod(),
+    "amax": lambda x: x.amax((0,)), "max": lambda x: x.max(), "max dim": lambda x: x.max(1)[0], "min dim": lambda x: x.min(0, True)[0],
+    "var": lambda x: x.var(1), "std": lambda x: x.std(0), "var_mean": lambda x: ft.var_mean(x, 1), "norm2": lambda x: x.norm(2, 1),
+    "norm1": lambda x: x.norm(1, 1), "norm3": lambda x: x.norm(3, 0), "norm1.5": lambda x: x.norm(1.5), "norminf": lambda x: x.norm(math.inf, 1),
+    "logsumexp": lambda x: x.logsumexp(1), "cumsum": lambda x: x.cumsum(0), "cumprod": lambda x: x.cumprod(1),
+    "cummax": lambda x: x.cummax(1)[0], "logcumsumexp": lambda x: x.logcumsumexp(1), "nansum": lambda x: x.nansum(0),
+    "diff": lambda x: ft.diff(x, 2), "trapezoid": lambda x: ft.trapezoid(x, dim=0), "renorm": lambda x: ft.renorm(x, 2, 0, 0.5),
+    "cdist": lambda x: ft.cdist(x, x * 2 + 1), "pdist": lambda x: ft.pdist(x), "quantile": lambda x: ft.quantile(x, 0.3, 1),
+    "cosine": lambda x: ft.cosine_similarity(x, x.flip(0) + 1), "gradient": lambda x: ft.gradient(x)[0],
+}
+
+
+@pytest.mark.parametrize("name", list(GRADIENTS))
+def test_gradients(name):
+    x = ft.randn(3, 4, dtype=ft.float64, requires_grad=True)
+    assert ft.autograd.gradcheck(GRADIENTS[name], (x,))
+    assert ft.autograd.gradgradcheck(GRADIENTS[name], (x,))
+
+
+def test_gradients_at_ties_and_zeros():
+    for f in (lambda t, x: t.amax(x, 1), lambda t, x: t.max(x), lambda t, x: t.prod(x, 1), lambda t, x: t.prod(x), lambda t, x: t.cumprod(x, 1),
+              lambda t, x: t.norm(x, 2, 1), lambda t, x: t.std(x, 1), lambda t, x: t.linalg.vector_norm(x, math.inf, 1)):
+        x = torch.tensor([[1.0, 2.0, 2.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
+        y = from_oracle(x.detach()).requires_grad_()
+        f(torch, x).sum().backward()
+        f(ft, y).sum().backward()
+        assert_close(y.grad, x.grad)
+
+
+def test_arguments():
+    x = ft.ones(2, 3)
+    assert x.sum(axis=0, keepdims=True).shape == (1, 3) and x.sum(()).item() == 6
+    assert x.sum(dtype=ft.float64).dtype == ft.float64 and (x > 0).sum().dtype == ft.int64
+    out = ft.empty(0)
+    assert ft.sum(x, 1, out=out) is out and out.tolist() == [3, 3]
+    for bad, error in ((lambda: x.sum(2), IndexError), (lambda: x.sum((0, 0)), RuntimeError), (lambda: ft.ones(2, dtype=ft.int64).mean(), RuntimeError),
+                       (lambda: ft.ones(0).max(), RuntimeError), (lambda: ft.ones(2, 0).max(1), IndexError),
+                       (lambda: ft.ones(2, 0).argmax(1), IndexError), (lambda: ft.sum([1.0]), TypeError),
+                       (lambda: ft.cumsum(x, 5, ), IndexError), (lambda: ft.quantile(x, 1.5), RuntimeError)):
+        with pytest.raises(error):
+            bad()
+
+
+def test_masked_and_mode():
+    x, mask = ft.tensor([[1.0, 2.0, 4.0], [3.0, 3.0, 5.0]]), ft.tensor([[True, False, True], [False, False, True]])
+    assert ft.masked.sum(x, 1, mask=mask).tolist() == [5, 5]
+    assert ft.masked.mean(x, 1, mask=mask).tolist() == [2.5, 5]
+    assert ft.mode(x, 1).values.tolist() == [1, 3]
