@@ -7,4 +7,4 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 FAMILIES = ("common", "basics", "numeric_info", "elementwise", "activation", "creation", "ranges", "data", "random", "distributions", "dropout", "convert", "printing",
             "reduction", "scan", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "native_norm", "distance", "linalg_norm", "indexing", "masking", "scattering", "sorting", "searching",
             "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "sampling",
-            "losses", "margin_losses", "quantile", "attention", "rnn", "linear_cross_entropy")
+            "losses", "margin_losses", "quantile", "attention", "rnn", "linear_cross_entropy", "forms")

@@ -3,6 +3,7 @@ import math
 import warnings
 
 import fasttensor as ft
+from fasttensor.cpu.optim_norm import norm_of, scale_, takes
 
 
 def _listed(parameters):
@@ -22,8 +23,17 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return ft.tensor(0.0)
     device = tensors[0].device
+    if norm_type > 0 and device.type == "cpu" and not ft.is_grad_enabled() and takes(tensors):
+        # All of them in one pass; the result has the dtype that their own norms would have.
+        wide = any(t.dtype == ft.float64 for t in tensors)
+        total = ft.tensor(norm_of(tensors, norm_type), dtype=ft.float64 if wide else ft.float32)
+        return _checked(total, norm_type, error_if_nonfinite)
     norms = [ft.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
     total = ft.linalg.vector_norm(ft.stack(norms), norm_type)
+    return _checked(total, norm_type, error_if_nonfinite)
+
+
+def _checked(total, norm_type, error_if_nonfinite):
     if error_if_nonfinite and not math.isfinite(float(total)):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
                            "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
@@ -39,6 +49,11 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     # Always multiplied: asking whether it is needed would wait for the device.
     with ft.no_grad():
         scale = ft.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+        if scale.device.type == "cpu" and takes(grads):
+            factor = float(scale)
+            if factor != 1.0:
+                scale_(grads, factor)
+            return
         for g in grads:
             g.mul_(scale.to(g.device))
 
