@@ -32,6 +32,6 @@ KERNELS = {
     "group_norm_backward": "norm_channel",
     **dict.fromkeys(("fill_", "zero_", "arange", "linspace", "logspace", "pair", "eye", "triangle_indices"), "creation"),
     **dict.fromkeys(("uniform_", "normal_", "log_normal_", "random_", "random_from_to_", "bernoulli_", "bernoulli_tensor_", "exponential_", "geometric_", "cauchy_"), "random"),
-    **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu_noise", "randperm"), "sample"),
+    **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu", "randperm"), "sample"),
     "dropout": "dropout", "dropout_backward": "dropout",
 }

@@ -48,6 +48,56 @@ FT_PLAIN int64_t ft_poisson(ft_mt *m, double rate) {
     }
 }
 
+/* Uniform in [low, high). */
+FT_PLAIN double ft_between(ft_mt *m, double low, double high) {
+    return ft_mt_uniform(m) * (high - low) + low;
+}
+
+/* The generator's second normal of a pair, kept for the next call. */
+typedef struct {
+    ft_mt *m;
+    double next;
+    int has_next;
+} ft_pair;
+
+FT_PLAIN double ft_pair_normal(ft_pair *p) {
+    if (p->has_next) {
+        p->has_next = 0;
+        return p->next;
+    }
+    double u1 = ft_mt_uniform(p->m), u2 = ft_mt_uniform(p->m);
+    double r = sqrt(-2.0 * log1p(-u2)), theta = 2.0 * 3.14159265358979323846 * u1;
+    p->next = r * sin(theta);
+    p->has_next = 1;
+    return r * cos(theta);
+}
+
+/* Gamma numbers of scale 1: acceptance and rejection of Marsaglia and Tsang (2000), with the
+ * shape raised by one where it is below one, which accepts more often. */
+#define FT_GAMMA(NAME, T) \
+    FT_PLAIN double NAME(ft_pair *p, T alpha) { \
+        double scale = 1.0; \
+        if (alpha < 1.0f) { \
+            if (alpha == 0.0f) \
+                return 0.0; \
+            scale *= pow(1 - ft_mt_uniform(p->m), 1.0f / alpha); \
+            alpha += 1.0f; \
+        } \
+        const double d = alpha - 1.0f / 3.0f, c = 1.0f / sqrt(9.0f * d); \
+        for (;;) { \
+            double x, y; \
+            do { \
+                x = ft_pair_normal(p); \
+                y = 1.0f + c * x; \
+            } while (y <= 0); \
+            const double v = y * y * y, u = 1 - ft_mt_uniform(p->m), xx = x * x; \
+            if (u < 1.0f - 0.0331f * xx * xx || log(u) < 0.5f * xx + d * (1.0f - v + log(v))) \
+                return scale * d * v; \
+        } \
+    }
+FT_GAMMA(ft_gamma_f32, float)
+FT_GAMMA(ft_gamma_f64, double)
+
 /* ln k! minus Stirling's approximation: exact values for small k, the series beyond. */
 FT_PLAIN double ft_stirling_tail(double k) {
     static const double small[10] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,

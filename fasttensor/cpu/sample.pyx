@@ -2,7 +2,7 @@
 
 They run serially, since each element draws from the generator as often as it must.
 """
-from libc.math cimport isfinite, log, log1p, pow, sqrt
+from libc.math cimport isfinite
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.storage cimport new_storage, Storage
@@ -14,6 +14,13 @@ cdef extern from "sample.h":
     int64_t ft_poisson(ft_mt *m, double rate) noexcept nogil
     float ft_binomial_f32(ft_mt *m, float count, float p) noexcept nogil
     double ft_binomial_f64(ft_mt *m, double count, double p) noexcept nogil
+    double ft_between(ft_mt *m, double low, double high) noexcept nogil
+    ctypedef struct ft_pair:
+        ft_mt *m
+        double next
+        int has_next
+    double ft_gamma_f32(ft_pair *p, float alpha) noexcept nogil
+    double ft_gamma_f64(ft_pair *p, double alpha) noexcept nogil
 
 ctypedef fused real:
     float
@@ -59,31 +66,7 @@ def binomial(Tensor count, Tensor prob, generator=None):
     return cast(out, count.code)
 
 
-# --- gamma: acceptance and rejection of Marsaglia and Tsang (2000) ---
-
-cdef double gamma_one(Generator g, real alpha) noexcept:
-    cdef double scale = 1.0, d, c, x, y, u, v, xx
-    if alpha < 1:
-        if alpha == 0:
-            return 0.0
-        # boosted, which raises the rate of acceptance
-        scale *= pow(1.0 - ft_mt_uniform(&g.engine), <real>1.0 / alpha)
-        alpha += 1
-    d = alpha - <real>(<float>1.0 / <float>3.0)
-    c = 1.0 / sqrt(9.0 * d)
-    while True:
-        y = 0.0
-        while y <= 0:
-            x = g.normal()
-            y = 1.0 + c * x
-        v = y * y * y
-        u = 1.0 - ft_mt_uniform(&g.engine)
-        xx = x * x
-        if u < 1.0 - <double><float>0.0331 * xx * xx:
-            return scale * d * v
-        if log(u) < 0.5 * xx + d * (1.0 - v + log(v)):
-            return scale * d * v
-
+# --- gamma ---
 
 def standard_gamma(Tensor alpha, generator=None):
     """Gamma numbers of the given shapes and scale 1."""
@@ -93,11 +76,14 @@ def standard_gamma(Tensor alpha, generator=None):
     cdef Tensor a = contiguous(cast(alpha, code))
     cdef Tensor out = new_like(a, code)
     cdef Py_ssize_t i
+    cdef ft_pair normals
+    normals.m, normals.next, normals.has_next = &g.engine, g.next_normal, g.has_normal
     for i in range(a.count):
         if code == FLOAT64:
-            (<double *>out.ptr)[i] = max(2.2250738585072014e-308, gamma_one[double](g, (<double *>a.ptr)[i]))
+            (<double *>out.ptr)[i] = max(2.2250738585072014e-308, ft_gamma_f64(&normals, (<double *>a.ptr)[i]))
         else:
-            (<float *>out.ptr)[i] = max(<float>1.1754943508222875e-38, <float>gamma_one[float](g, (<float *>a.ptr)[i]))
+            (<float *>out.ptr)[i] = max(<float>1.1754943508222875e-38, <float>ft_gamma_f32(&normals, (<float *>a.ptr)[i]))
+    g.next_normal, g.has_normal = normals.next, normals.has_next
     return cast(out, alpha.code)
 
 
@@ -230,16 +216,27 @@ cdef bint pick(real *p, real *q, Py_ssize_t n, Py_ssize_t draws, int64_t *out, r
 
 # --- random slopes ---
 
-def rrelu_noise(Tensor x, double lower, double upper, generator=None):
-    """For each element at or below zero a slope of [lower, upper), for the others 1; x's dtype."""
+def rrelu(Tensor x, double lower, double upper, generator=None):
+    """x times a slope of [lower, upper), drawn for each element at or below zero; 1 for the others.
+    Returns the result and the slopes, in x's dtype."""
     cdef Generator g = generator_of(generator)
     check_float(x, "rrelu")
-    cdef Tensor wide = contiguous(cast(x, FLOAT64))
-    cdef Tensor out = new_like(wide, FLOAT64)
+    cdef int code = FLOAT64 if x.code == FLOAT64 else FLOAT32
+    cdef Tensor src = contiguous(cast(x, code)), y = new_like(x, code), noise = new_like(x, code)
     cdef Py_ssize_t i
+    cdef float slope
+    if code == FLOAT64:
+        for i in range(x.count):
+            (<double *>noise.ptr)[i] = ft_between(&g.engine, lower, upper) if (<double *>src.ptr)[i] <= 0 else 1.0
+            (<double *>y.ptr)[i] = (<double *>src.ptr)[i] * (<double *>noise.ptr)[i]
+        return y, noise
+    # the bounds are rounded to float, as PyTorch has them in the input's precision
+    lower, upper = <float>lower, <float>upper
     for i in range(x.count):
-        (<double *>out.ptr)[i] = ft_mt_uniform(&g.engine) * (upper - lower) + lower if (<double *>wide.ptr)[i] <= 0 else 1.0
-    return cast(cast(out, FLOAT32), x.code) if x.code != FLOAT64 else out
+        slope = <float>ft_between(&g.engine, lower, upper) if (<float *>src.ptr)[i] <= 0 else 1.0
+        (<float *>noise.ptr)[i] = slope
+        (<float *>y.ptr)[i] = (<float *>src.ptr)[i] * slope
+    return cast(y, x.code), cast(noise, x.code)
 
 
 # --- permutations ---

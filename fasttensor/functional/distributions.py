@@ -4,7 +4,7 @@ from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
-from fasttensor.functional.creation import empty, empty_like, finish, must_be_tensor
+from fasttensor.functional.creation import empty, finish, must_be_tensor
 
 
 def _drawn(rule, function, args, *parameters, out=None):
@@ -71,7 +71,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     must_be_tensor("bernoulli", input)
 
     def draw(probabilities, generator):
-        made = empty_like(probabilities)
+        made = probabilities.new_empty(probabilities.shape)      # contiguous, as in PyTorch
         if p is None:
             backend(made).bernoulli_tensor_(made, probabilities, generator)
         else:

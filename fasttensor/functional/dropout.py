@@ -3,6 +3,7 @@ import warnings
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
+from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.dropout import NativeDropout, RreluWithNoise
 from fasttensor.functional.creation import empty_like, must_be_tensor
@@ -33,8 +34,8 @@ def _noise(input, p, feature, lead=2):
         noise = input.new_empty(tuple(input.shape[:lead]) + (1,) * (input.ndim - lead))
     else:
         noise = empty_like(input)
-    backend(noise).bernoulli_(noise, 1.0 - p, None)
-    return noise.div_(1.0 - p)
+    backend(noise).fill_(noise, 1)
+    return backend(noise).dropout(noise, p, None)[0]
 
 
 def _drop_features(input, p, training, inplace, lead=2):
@@ -188,8 +189,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, ge
     if not lower <= upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: rrelu got lower={lower}, upper={upper}")
     if not training:
-        slope = (lower + upper) / 2
-        result = input * (input > 0).to(input.dtype).mul_(1 - slope).add_(slope)
+        result = FUNCTIONS["leaky_relu"](input, (lower + upper) / 2)
     else:
         result = apply(RreluWithNoise, input, float(lower), float(upper), generator)
     return input.copy_(result) if inplace else result

@@ -26,9 +26,9 @@ class RreluWithNoise(Rule):
 
     @staticmethod
     def forward(ctx, x, lower, upper, generator):
-        noise = backend(x).rrelu_noise(x, lower, upper, generator)
+        y, noise = backend(x).rrelu(x, lower, upper, generator)
         ctx.save(noise)
-        return x * noise
+        return y
 
     @staticmethod
     def backward(ctx, g):
