@@ -12,20 +12,16 @@ from libc.stdlib cimport malloc, free
 
 from fasttensor._core.dtype cimport (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, ITEMSIZE, is_integral_code, is_complex_code,
                                      FLOAT16, BFLOAT16, real_code, promote)
-from fasttensor._core.parallel cimport parallel_for, thread_count
+from fasttensor._core.parallel cimport thread_count
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
 from fasttensor.cpu.conv.lattice cimport (Geometry, Lattice, Tap, real, volume, forward_lattice, gradient_lattice,
                                           forward_taps, gradient_taps, fill_planes)
-from fasttensor.cpu.conv.product cimport Product, multiply, scratch_bytes
+from fasttensor.cpu.conv.product cimport Product, AHEAD, multiply, scratch_bytes
 from fasttensor.cpu.conv.weight cimport weight_scratch, weight_gradient, weight_finish, channel_sums
 from fasttensor.cpu.conv.depthwise cimport depthwise_scratch, depthwise_forward, depthwise_input, depthwise_weight
 from fasttensor.cpu.conv.winograd cimport winograd_fits, winograd
 from fasttensor.cpu.conv.exact cimport exact_forward, exact_input, exact_weight
-
-cdef extern from "micro.h" nogil:
-    enum: FT_ROWS
-
 
 cdef bint describe_shapes(Geometry *geo, int rank, const Py_ssize_t *x, int wrank, const Py_ssize_t *w,
                           tuple stride, tuple padding, tuple dilation, Py_ssize_t groups) except False:
@@ -111,7 +107,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
     p.groups, p.m, p.k, p.off, p.exact = geo.groups, co, ci * kernel, off, lat.plain
     p.cnt, p.q = geo.out, lat.q
     p.xgroup, p.ximage = ci * lat.plane, geo.c * lat.plane
-    p.w, p.wgroup, p.tiled, p.bias = w, co * p.k, False, bias
+    p.w, p.wgroup, p.wrow, p.woff, p.bias = w, co * p.k, p.k, NULL, bias
     p.orow = volume(geo.out)
     p.ogroup, p.oimage = co * p.orow, geo.o * p.orow
     p.ostep[0], p.ostep[1], p.ostep[2] = geo.out[1] * geo.out[2], geo.out[2], 1
@@ -130,52 +126,15 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
     return True
 
 
-cdef struct PackJob:
-    const Geometry *geo
-    const Tap *taps
-    const void *w
-    void *out
-    Py_ssize_t n, tiles
-
-
-cdef void pack_tiles(PackJob *job, Py_ssize_t index, const real *kind) noexcept nogil:
-    """Some 16 outputs of w transposed in tiles: [tile][o, tap][FT_ROWS input channels]."""
-    cdef const Geometry *geo = job.geo
-    cdef Py_ssize_t ci = geo.c // geo.groups, co = geo.o // geo.groups, kernel = volume(geo.kernel), o, t, r, tile, have
-    cdef Py_ssize_t blocks = (co + 15) // 16, first = index % blocks * 16, group = index // blocks
-    cdef real *dst
-    cdef const real *src
-    for tile in range(job.tiles):
-        have = min(FT_ROWS, ci - tile * FT_ROWS)
-        dst = <real *>job.out + ((group * job.tiles + tile) * co + first) * job.n * FT_ROWS
-        for o in range(first, min(co, first + 16)):
-            src = <const real *>job.w + ((group * co + o) * ci + tile * FT_ROWS) * kernel
-            for t in range(job.n):
-                for r in range(have):
-                    dst[r] = src[r * kernel + job.taps[t].index]
-                dst += FT_ROWS
-
-
-cdef void pack_f32(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    for begin in range(begin, end):
-        pack_tiles(<PackJob *>context, begin, <float *>NULL)
-
-
-cdef void pack_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    for begin in range(begin, end):
-        pack_tiles(<PackJob *>context, begin, <double *>NULL)
-
-
 cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bias, real *out) except False:
     cdef Lattice lat
     cdef Product p
-    cdef PackJob job
-    cdef Storage scratch, store, packed
+    cdef Storage scratch, store
     cdef Py_ssize_t ci = geo.c // geo.groups, co = geo.o // geo.groups, kernel = volume(geo.kernel), o, t, n, image, chunk
-    cdef Py_ssize_t tiles = (ci + FT_ROWS - 1) // FT_ROWS
     cdef Py_ssize_t r[3]
     cdef Tap *taps
     cdef Py_ssize_t *off
+    cdef Py_ssize_t *woff
     cdef const real *ready
     gradient_lattice(geo, &lat)
     if separate(geo):
@@ -187,18 +146,17 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
         if winograd_fits(geo, geo.o, geo.c, geo.size) and winograd(geo, g, w, bias, out, True):
             return True
     scratch = new_storage(thread_count() * scratch_bytes())
-    packed = new_storage(geo.groups * tiles * co * kernel * FT_ROWS * sizeof(real))
-    taps = <Tap *>malloc(kernel * sizeof(Tap) + co * kernel * sizeof(Py_ssize_t) + 1)
+    taps = <Tap *>malloc(kernel * sizeof(Tap) + (2 * co * kernel + AHEAD) * sizeof(Py_ssize_t))
     off = <Py_ssize_t *>(taps + kernel)
+    woff = off + co * kernel
     p.groups, p.m, p.off, p.q, p.exact = geo.groups, ci, off, lat.q, lat.plain
     p.xgroup, p.ximage = co * lat.plane, geo.o * lat.plane
-    p.w, p.tiled, p.bias = packed.ptr, True, bias
+    p.w, p.wgroup, p.wrow, p.woff, p.bias = w, co * ci * kernel, kernel, woff, bias
     p.orow = volume(geo.size)
     p.ogroup, p.oimage = ci * p.orow, geo.c * p.orow
     p.ostep[2] = geo.stride[2]
     p.ostep[1] = geo.stride[1] * geo.size[2]
     p.ostep[0] = geo.stride[0] * geo.size[1] * geo.size[2]
-    job.geo, job.taps, job.w, job.out, job.tiles = geo, taps, w, packed.ptr, tiles
     chunk = chunk_images(geo, geo.o, &lat, sizeof(real))
     image = 0
     try:
@@ -216,10 +174,11 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
                             for o in range(co):
                                 for t in range(n):
                                     off[o * n + t] = o * lat.plane + taps[t].offset
-                            job.n, p.k = n, co * n
-                            p.wgroup = tiles * FT_ROWS * p.k
+                                    woff[o * n + t] = o * ci * kernel + taps[t].index
+                            p.k = co * n
+                            for t in range(AHEAD):
+                                woff[p.k + t] = 0
                             p.out = out + image * p.oimage + (r[0] * geo.size[1] + r[1]) * geo.size[2] + r[2]
-                            parallel_for(geo.groups * ((co + 15) // 16), max(1, 4096 // (ci * n + 1)), pack_f32 if real is float else pack_f64, &job)
                             multiply(&p, scratch.ptr, <real *>NULL)
             image += p.images
     finally:

@@ -1,8 +1,8 @@
 /* Register tiles of convolution in GCC vector extensions, for float and double.
  *
- * ft_tile_f32(rows, nv, k, a, astep, b, off, init, c, ldc, add): for r < rows, j < nv * LANES
- *     c[r][j] = (add ? c[r][j] : init[r]) + sum_i a[r][i * astep] * B[i][j]
- * where B[i] is b + i * nv * LANES, or b + off[i] when off is given.
+ * ft_tile_f32(rows, nv, k, a, aoff, b, off, init, c, ldc, add): for r < rows, j < nv * LANES
+ *     c[r][j] = (add ? c[r][j] : init[r]) + sum_i a[r][aoff ? aoff[i] : i] * B[i][j]
+ * where B[i] is b + i * nv * LANES, or b + off[i] when off is given; aoff has FT_AHEAD entries more than k.
  * ft_rows_f32 walks `height` image rows of `width` pixels instead of one run of k.
  */
 #ifndef FT_CONV_MICRO_H
@@ -11,6 +11,7 @@
 #include <string.h>
 
 /* Accumulators fill the register file: 24 of 32 (AVX-512), 12 of 16 (AVX2, SSE, NEON). */
+enum { FT_AHEAD = 24 };
 #if defined(__AVX512F__)
 enum { FT_VECTOR_BYTES = 64, FT_ROWS = 8, FT_VECS = 3 };
 #define FT_ROW_CASES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)

@@ -33,19 +33,24 @@ FT_INLINE void NAME(finish)(const int rows, const int nv, V acc[FT_ROWS][FT_VECS
         for (int v = 0; v < nv; v++) *(V *)(c + r * ldc + v * LANES) = acc[r][v];
 }
 
-FT_INLINE void NAME(run)(const int rows, const int nv, ptrdiff_t k, const T *const *a, ptrdiff_t astep, const T *b,
+FT_INLINE void NAME(run)(const int rows, const int nv, ptrdiff_t k, const T *const *a, const ptrdiff_t *aoff, const T *b,
                          const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc, int add)
 {
     V acc[FT_ROWS][FT_VECS];
     const T *p[FT_ROWS];
     for (int r = 0; r < rows; r++) p[r] = a[r];
     NAME(start)(rows, nv, acc, init, c, ldc, add);
-    if (off)
-        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i * astep, b + off[i]);
-    else if (astep == 1)
-        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i, b + i * nv * LANES);
+    if (aoff)
+        for (ptrdiff_t i = 0; i < k; i++) {
+            /* the weights' next rows lie pages apart, where no hardware prefetcher looks */
+            __builtin_prefetch(p[0] + aoff[i + FT_AHEAD]);
+            if (rows > 4) __builtin_prefetch(p[rows - 1] + aoff[i + FT_AHEAD]);
+            NAME(step)(rows, nv, acc, p, aoff[i], b + (off ? off[i] : i * nv * LANES));
+        }
+    else if (off)
+        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i, b + off[i]);
     else
-        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i * astep, b + i * nv * LANES);
+        for (ptrdiff_t i = 0; i < k; i++) NAME(step)(rows, nv, acc, p, i, b + i * nv * LANES);
     NAME(finish)(rows, nv, acc, c, ldc);
 }
 
@@ -64,10 +69,10 @@ FT_INLINE void NAME(walk)(const int rows, const int nv, ptrdiff_t height, ptrdif
 #define FT_CASES(CALL)                                                       \
     switch (rows * 4 + nv) { FT_ROW_CASES(CALL) }
 #define FT_TILE(R)                                                           \
-    case R * 4 + 1: NAME(run)(R, 1, k, a, astep, b, off, init, c, ldc, add); break; \
-    case R * 4 + 2: NAME(run)(R, 2, k, a, astep, b, off, init, c, ldc, add); break; \
-    case R * 4 + 3: NAME(run)(R, 3, k, a, astep, b, off, init, c, ldc, add); break;
-static __attribute__((unused, noinline)) void NAME(tile)(int rows, int nv, ptrdiff_t k, const T *const *a, ptrdiff_t astep, const T *b,
+    case R * 4 + 1: NAME(run)(R, 1, k, a, aoff, b, off, init, c, ldc, add); break; \
+    case R * 4 + 2: NAME(run)(R, 2, k, a, aoff, b, off, init, c, ldc, add); break; \
+    case R * 4 + 3: NAME(run)(R, 3, k, a, aoff, b, off, init, c, ldc, add); break;
+static __attribute__((unused, noinline)) void NAME(tile)(int rows, int nv, ptrdiff_t k, const T *const *a, const ptrdiff_t *aoff, const T *b,
                                                const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc, int add)
 {
     FT_CASES(FT_TILE)

@@ -11,11 +11,15 @@ cdef struct Product:
     bint exact                          # nothing may be read past the last image
     const void *w
     Py_ssize_t wgroup
-    bint tiled                          # w is [m / FT_ROWS][k][FT_ROWS] instead of [m][k]
+    Py_ssize_t wrow                     # from one of the m outputs to the next
+    const Py_ssize_t *woff              # of the k terms in a row of w, and AHEAD more; NULL where they lie side by side
     const void *bias                    # groups * m values or NULL
     void *out
     Py_ssize_t ogroup, oimage, orow     # elements; orow: from one of the m outputs to the next
     Py_ssize_t ostep[3]                 # elements from one position to the next
+
+cdef enum:
+    AHEAD = 24
 
 cdef Py_ssize_t scratch_bytes() noexcept nogil          # for one thread
 cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil

@@ -13,9 +13,9 @@ cdef extern from "micro.h" nogil:
     enum: FT_VECTOR_BYTES
     enum: FT_ROWS
     enum: FT_VECS
-    void ft_tile_f32(int rows, int nv, Py_ssize_t k, const float **a, Py_ssize_t astep, const float *b,
+    void ft_tile_f32(int rows, int nv, Py_ssize_t k, const float **a, const Py_ssize_t *aoff, const float *b,
                      const Py_ssize_t *off, const float *init, float *c, Py_ssize_t ldc, int add)
-    void ft_tile_f64(int rows, int nv, Py_ssize_t k, const double **a, Py_ssize_t astep, const double *b,
+    void ft_tile_f64(int rows, int nv, Py_ssize_t k, const double **a, const Py_ssize_t *aoff, const double *b,
                      const Py_ssize_t *off, const double *init, double *c, Py_ssize_t ldc, int add)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
     void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
@@ -139,22 +139,25 @@ cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *ou
 cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_ssize_t k0, Py_ssize_t kn,
                 Panel *panels, int count, const real *packed, real *scratch) noexcept nogil:
     """Rows m0 .. m1 of a block of terms, for packed panels (or panels of one run, read in place)."""
-    cdef Py_ssize_t m, astep = FT_ROWS if p.tiled else 1, lanes = FT_VECTOR_BYTES // sizeof(real), ldc
+    cdef Py_ssize_t m, lanes = FT_VECTOR_BYTES // sizeof(real), ldc
     cdef const real *w = <const real *>p.w + group * p.wgroup
     cdef const real *x = <const real *>p.x + group * p.xgroup
     cdef const real *a[16]
     cdef const real *b
     cdef const real *init
     cdef const Py_ssize_t *off
+    cdef const Py_ssize_t *aoff = NULL
     cdef real *out = <real *>p.out + group * p.ogroup
     cdef real *c
     cdef int i, rows, r
     cdef bint plain
+    if p.woff != NULL:
+        aoff = p.woff + k0
     m = m0
     while m < m1:
         rows = <int>min(FT_ROWS, m1 - m)
         for r in range(rows):
-            a[r] = w + (m // FT_ROWS * p.k + k0) * FT_ROWS + r if p.tiled else w + (m + r) * p.k + k0
+            a[r] = w + (m + r) * p.wrow + (k0 if p.woff == NULL else 0)
         init = NULL
         if p.bias != NULL and k0 == 0:
             init = <const real *>p.bias + group * p.m + m
@@ -166,9 +169,9 @@ cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_s
             plain = panels[i].runs == 1 and p.ostep[2] == 1 and panels[i].n == panels[i].nv * lanes
             c, ldc = (out + m * p.orow + panels[i].run[0].dst, p.orow) if plain else (scratch, panels[i].nv * lanes)
             if real is float:
-                ft_tile_f32(rows, panels[i].nv, kn, a, astep, b, off, init, c, ldc, k0 > 0 and plain)
+                ft_tile_f32(rows, panels[i].nv, kn, a, aoff, b, off, init, c, ldc, k0 > 0 and plain)
             else:
-                ft_tile_f64(rows, panels[i].nv, kn, a, astep, b, off, init, c, ldc, k0 > 0 and plain)
+                ft_tile_f64(rows, panels[i].nv, kn, a, aoff, b, off, init, c, ldc, k0 > 0 and plain)
             if not plain:
                 scatter(p, &panels[i], scratch, rows, out + m * p.orow, k0 > 0)
             if packed != NULL:

@@ -19,7 +19,7 @@ cdef extern from "winograd.h" nogil:
     void ft_winograd_output(const float *m, Py_ssize_t step, int nv, float bias, float *rows, Py_ssize_t pitch)
     void ft_winograd_weight(const float *w, Py_ssize_t stride, int turn, int n, float *u, Py_ssize_t step)
     int ft_all_finite(const float *x, Py_ssize_t n)
-    void ft_tile_f32(int rows, int nv, Py_ssize_t k, const float **a, Py_ssize_t astep, const float *b,
+    void ft_tile_f32(int rows, int nv, Py_ssize_t k, const float **a, const Py_ssize_t *aoff, const float *b,
                      const Py_ssize_t *off, const float *init, float *c, Py_ssize_t ldc, int add)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
 
@@ -165,7 +165,7 @@ cdef void panel_task(Work *job, Py_ssize_t index) noexcept nogil:
         for k in range(16):
             for r in range(rows):
                 a[r] = job.u + k * job.ustep + (o + r) * job.inputs
-            ft_tile_f32(rows, nv, job.inputs, a, 1, v + k * (job.inputs * wide + LANES), NULL, NULL, m + k * FT_ROWS * wide, wide, 0)
+            ft_tile_f32(rows, nv, job.inputs, a, NULL, v + k * (job.inputs * wide + LANES), NULL, NULL, m + k * FT_ROWS * wide, wide, 0)
         for r in range(rows):
             ft_winograd_output(m + r * wide, FT_ROWS * wide, nv, job.bias[o + r] if job.bias != NULL else 0, lines, 2 * WIDE)
             for i in range(count):
