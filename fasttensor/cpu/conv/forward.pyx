@@ -189,7 +189,8 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
 cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) except False:
     cdef Lattice lat
     cdef Storage scratch, store, sums
-    cdef Py_ssize_t kernel = volume(geo.kernel), chunk, splits, image = 0, images, size, co = geo.o // geo.groups, i
+    cdef Py_ssize_t kernel = volume(geo.kernel), chunk, splits, image = 0, images
+    cdef size_t size, parts
     cdef const real *ready
     cdef Tap *taps
     cdef real *partial
@@ -199,14 +200,10 @@ cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) exc
         with nogil:
             depthwise_weight(geo, &lat, x, g, out, <real *>scratch.ptr)
         return True
-    size = weight_scratch(geo, geo.n, &chunk, &splits, sizeof(real))
-    scratch = new_storage(size * sizeof(real))
-    size = size // max(1, chunk * volume(geo.out)) * splits * (geo.c // geo.groups) * kernel
-    sums = new_storage(size * sizeof(real))
+    size = weight_scratch(geo, geo.n, &chunk, &splits, &parts, sizeof(real))
+    scratch, sums = new_storage(size * sizeof(real)), new_storage(parts * sizeof(real))
     partial = <real *>sums.ptr
-    for i in range(size):
-        partial[i] = 0
-    taps = <Tap *>malloc(kernel * sizeof(Tap) + geo.c * kernel * sizeof(Py_ssize_t) + 1)
+    taps = <Tap *>malloc(kernel * sizeof(Tap) + (geo.c * kernel + geo.o) * sizeof(Py_ssize_t))
     forward_taps(geo, &lat, taps)
     try:
         while image < geo.n:
@@ -214,7 +211,7 @@ cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) exc
             store = laid_out(x + image * geo.c * lat.volume, &lat, images * geo.c, &ready)
             with nogil:
                 weight_gradient(geo, &lat, ready, geo.c * lat.plane, g + image * geo.o * volume(geo.out), images,
-                                taps, <Py_ssize_t *>(taps + kernel), <real *>scratch.ptr, partial, splits)
+                                taps, <Py_ssize_t *>(taps + kernel), <real *>scratch.ptr, partial, splits, image == 0)
             image += images
     finally:
         free(taps)

@@ -3,7 +3,7 @@
  * ft_tile_f32(rows, nv, k, a, aoff, b, off, init, c, ldc, add): for r < rows, j < nv * LANES
  *     c[r][j] = (add ? c[r][j] : init[r]) + sum_i a[r][aoff ? aoff[i] : i] * B[i][j]
  * where B[i] is b + i * nv * LANES, or b + off[i] when off is given; aoff has FT_AHEAD entries more than k.
- * ft_rows_f32 walks `height` image rows of `width` pixels instead of one run of k.
+ * ft_rows_f32 adds, walking `planes` images, `step` apart, of `height` rows, `pitch` apart, of `width` pixels instead of one run of k.
  */
 #ifndef FT_CONV_MICRO_H
 #define FT_CONV_MICRO_H

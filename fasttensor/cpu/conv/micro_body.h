@@ -54,15 +54,17 @@ FT_INLINE void NAME(run)(const int rows, const int nv, ptrdiff_t k, const T *con
     NAME(finish)(rows, nv, acc, c, ldc);
 }
 
-FT_INLINE void NAME(walk)(const int rows, const int nv, ptrdiff_t height, ptrdiff_t width, ptrdiff_t pitch,
-                          const T *const *a, const T *b, T *c, ptrdiff_t ldc)
+FT_INLINE void NAME(walk)(const int rows, const int nv, ptrdiff_t planes, ptrdiff_t step, ptrdiff_t height, ptrdiff_t width,
+                          ptrdiff_t pitch, const T *const *a, const T *b, T *c, ptrdiff_t ldc)
 {
     V acc[FT_ROWS][FT_VECS];
     const T *p[FT_ROWS];
     for (int r = 0; r < rows; r++) p[r] = a[r];
     NAME(start)(rows, nv, acc, NULL, c, ldc, 1);
-    for (ptrdiff_t h = 0; h < height; h++)
-        for (ptrdiff_t j = h * pitch, end = j + width; j < end; j++, b += nv * LANES) NAME(step)(rows, nv, acc, p, j, b);
+    for (ptrdiff_t i = 0; i < planes; i++)
+        for (ptrdiff_t h = 0; h < height; h++)
+            for (ptrdiff_t j = i * step + h * pitch, end = j + width; j < end; j++, b += nv * LANES)
+                NAME(step)(rows, nv, acc, p, j, b);
     NAME(finish)(rows, nv, acc, c, ldc);
 }
 
@@ -79,11 +81,11 @@ static __attribute__((unused, noinline)) void NAME(tile)(int rows, int nv, ptrdi
 }
 #undef FT_TILE
 #define FT_WALK(R)                                                           \
-    case R * 4 + 1: NAME(walk)(R, 1, height, width, pitch, a, b, c, ldc); break;   \
-    case R * 4 + 2: NAME(walk)(R, 2, height, width, pitch, a, b, c, ldc); break;   \
-    case R * 4 + 3: NAME(walk)(R, 3, height, width, pitch, a, b, c, ldc); break;
-static __attribute__((unused, noinline)) void NAME(rows)(int rows, int nv, ptrdiff_t height, ptrdiff_t width, ptrdiff_t pitch,
-                                               const T *const *a, const T *b, T *c, ptrdiff_t ldc)
+    case R * 4 + 1: NAME(walk)(R, 1, planes, step, height, width, pitch, a, b, c, ldc); break;   \
+    case R * 4 + 2: NAME(walk)(R, 2, planes, step, height, width, pitch, a, b, c, ldc); break;   \
+    case R * 4 + 3: NAME(walk)(R, 3, planes, step, height, width, pitch, a, b, c, ldc); break;
+static __attribute__((unused, noinline)) void NAME(rows)(int rows, int nv, ptrdiff_t planes, ptrdiff_t step, ptrdiff_t height,
+                                               ptrdiff_t width, ptrdiff_t pitch, const T *const *a, const T *b, T *c, ptrdiff_t ldc)
 {
     FT_CASES(FT_WALK)
 }
