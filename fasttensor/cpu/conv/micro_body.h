@@ -39,12 +39,14 @@ FT_INLINE void NAME(run)(const int rows, const int nv, ptrdiff_t k, const T *con
     V acc[FT_ROWS][FT_VECS];
     const T *p[FT_ROWS];
     for (int r = 0; r < rows; r++) p[r] = a[r];
+    const ptrdiff_t between = rows > 1 ? p[1] - p[0] : 0;
     NAME(start)(rows, nv, acc, init, c, ldc, add);
     if (aoff)
         for (ptrdiff_t i = 0; i < k; i++) {
             /* the weights' next rows lie pages apart, where no hardware prefetcher looks */
-            __builtin_prefetch(p[0] + aoff[i + FT_AHEAD]);
-            if (rows > 4) __builtin_prefetch(p[rows - 1] + aoff[i + FT_AHEAD]);
+            const T *ahead = p[0] + aoff[i + FT_AHEAD];
+            __builtin_prefetch(ahead + (i & (FT_ROWS - 1)) * between);
+            __builtin_prefetch(ahead + ((i + FT_ROWS / 2) & (FT_ROWS - 1)) * between);
             NAME(step)(rows, nv, acc, p, aoff[i], b + (off ? off[i] : i * nv * LANES));
         }
     else if (off)

@@ -3,6 +3,7 @@ from fasttensor.cpu.conv.lattice cimport real
 
 cdef struct Product:
     Py_ssize_t groups, images, m, k     # m outputs a group, each a sum of k products
+    Py_ssize_t channels                 # that the k terms come from
     Py_ssize_t cnt[3]                   # output positions of one image
     Py_ssize_t q[3]                     # extents of the lattice's rows: position (d, h, w) is (d * q[1] + h) * q[2] + w
     const Py_ssize_t *off               # of the k terms in the lattice

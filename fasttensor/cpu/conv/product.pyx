@@ -4,7 +4,8 @@ out[m, pixel] = bias[m] + sum_k w[m, k] * x[off[k] + place(pixel)]
 
 Pixels are numbered through all images. A panel of a few vectors of pixels is packed for a block
 of k just before it is used, so that it comes from L2, and every m multiplies it in register
-tiles. Each output is computed by one task in one order: results do not depend on threads.
+tiles. Few rows m do not repay the packing: then panels are runs of the lattice itself, row ends
+included, and what lies between two rows is computed and dropped. Each output is computed by one task in one order: results do not depend on threads.
 """
 from fasttensor._core.parallel cimport parallel_for, thread_index
 from fasttensor.cpu.conv.lattice cimport real, volume
@@ -23,28 +24,33 @@ cdef extern from "micro.h" nogil:
     void ft_copy_over_f64(double *dst, const double *src, Py_ssize_t n)
 
 cdef enum:
-    GROUP = 4               # panels packed together, at most
+    GROUP = 6               # panels packed together, at most
     PACKED = 640 << 10      # bytes of packed panels: they stay in L2 while every row of the weights passes
     MAXPANEL = 64           # pixels of a panel, at most
 
 
 cdef struct Run:
+    Py_ssize_t at           # in the panel
     Py_ssize_t src, dst, n  # pixels that are neighbours both in the lattice and in the output
 
 
 cdef struct Panel:
     int nv                  # vectors
     int runs
+    bint direct             # read in place, from `base` on
     bint exact              # runs may not be read past their ends
     Py_ssize_t n            # pixels
+    Py_ssize_t base
     Run run[MAXPANEL]
 
 
 cdef struct Plan:
     Product *p
     char *scratch
-    Py_ssize_t pixels       # of all images
-    Py_ssize_t span         # pixels a task
+    Py_ssize_t pixels       # of all images, or of one where panels are runs of the lattice
+    Py_ssize_t flat         # panels of one image then; 0 otherwise
+    Py_ssize_t panels
+    Py_ssize_t span         # panels a task
     Py_ssize_t spans
     Py_ssize_t rows         # of m a task
     Py_ssize_t splits
@@ -55,25 +61,31 @@ cdef Py_ssize_t scratch_bytes() noexcept nogil:
     return PACKED + FT_ROWS * FT_VECS * FT_VECTOR_BYTES + GROUP * sizeof(Panel) + FT_VECTOR_BYTES
 
 
-cdef void place(Product *p, Panel *panel, Py_ssize_t first, Py_ssize_t n, Py_ssize_t lanes) noexcept nogil:
-    """Fills a panel with the runs of pixels first .. first + n."""
-    cdef Py_ssize_t w = first % p.cnt[2], rest = first // p.cnt[2]
-    cdef Py_ssize_t h = rest % p.cnt[1], d, image, src, dst, m
+cdef void place(Plan *plan, Panel *panel, Py_ssize_t index, Py_ssize_t lanes) noexcept nogil:
+    """Finds the runs of pixels of a panel."""
+    cdef Product *p = plan.p
+    cdef Py_ssize_t wide = FT_VECS * lanes, image = index // plan.flat if plan.flat else 0
+    cdef Py_ssize_t first = (index % plan.flat if plan.flat else index) * wide
+    cdef Py_ssize_t pitch = p.q[2] if plan.flat else p.cnt[2], n = min(wide, plan.pixels - first)
+    cdef Py_ssize_t w = first % pitch, rest = first // pitch, h = rest % p.cnt[1], d, src, dst, m, at = 0
     cdef Run *run = panel.run - 1
     rest //= p.cnt[1]
-    d, image = rest % p.cnt[0], rest // p.cnt[0]
-    panel.n, panel.runs, panel.nv = n, 0, (n + lanes - 1) // lanes
-    while n > 0:
-        m = min(n, p.cnt[2] - w)
+    d = rest % p.cnt[0]
+    image += rest // p.cnt[0]
+    panel.n, panel.runs, panel.nv = n, 0, <int>((n + lanes - 1) // lanes)
+    panel.base = image * p.ximage + first
+    while at < n:
         src = image * p.ximage + (d * p.q[1] + h) * p.q[2] + w
         dst = image * p.oimage + d * p.ostep[0] + h * p.ostep[1] + w * p.ostep[2]
-        if panel.runs and run.src + run.n == src and run.dst + run.n * p.ostep[2] == dst:
-            run.n += m
-        else:
-            run += 1
-            run.src, run.dst, run.n = src, dst, m
-            panel.runs += 1
-        n -= m
+        m = min(n - at, p.cnt[2] - w)
+        if m > 0:
+            if panel.runs and run.at + run.n == at and run.src + run.n == src and run.dst + run.n * p.ostep[2] == dst:
+                run.n += m
+            else:
+                run += 1
+                run.at, run.src, run.dst, run.n = at, src, dst, m
+                panel.runs += 1
+        at += min(n - at, pitch - w)
         w = 0
         h += 1
         if h == p.cnt[1]:
@@ -82,7 +94,8 @@ cdef void place(Product *p, Panel *panel, Py_ssize_t first, Py_ssize_t n, Py_ssi
             if d == p.cnt[0]:
                 d = 0
                 image += 1
-    panel.exact = p.exact and run.src + run.n + lanes > (p.images - 1) * p.ximage
+    panel.exact = p.exact and run.src + run.n + wide > (p.images - 1) * p.ximage
+    panel.direct = plan.flat > 0 and not panel.exact
 
 
 cdef void pack(const real *x, const Py_ssize_t *off, Py_ssize_t k, Panel *panel, real *dst) noexcept nogil:
@@ -95,15 +108,15 @@ cdef void pack(const real *x, const Py_ssize_t *off, Py_ssize_t k, Panel *panel,
         for r in range(panel.runs):
             if real is float:
                 if panel.exact:
-                    ft_copy_f32(dst + at, src + panel.run[r].src, panel.run[r].n)
+                    ft_copy_f32(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
                 else:
-                    ft_copy_over_f32(dst + at, src + panel.run[r].src, panel.run[r].n)
+                    ft_copy_over_f32(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
             else:
                 if panel.exact:
-                    ft_copy_f64(dst + at, src + panel.run[r].src, panel.run[r].n)
+                    ft_copy_f64(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
                 else:
-                    ft_copy_over_f64(dst + at, src + panel.run[r].src, panel.run[r].n)
-            at += panel.run[r].n
+                    ft_copy_over_f64(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
+            at = panel.run[r].at + panel.run[r].n
         for j in range(at, width):
             dst[j] = 0
         dst += width
@@ -116,8 +129,8 @@ cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *ou
     cdef real *dst
     cdef const real *src
     for i in range(rows):
-        src = tile + i * width
         for r in range(panel.runs):
+            src = tile + i * width + panel.run[r].at
             dst = out + i * p.orow + panel.run[r].dst
             if step == 1 and not add:
                 if real is float:
@@ -133,17 +146,17 @@ cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *ou
             else:
                 for j in range(panel.run[r].n):
                     dst[j * step] = src[j]
-            src += panel.run[r].n
 
 
 cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_ssize_t k0, Py_ssize_t kn,
                 Panel *panels, int count, const real *packed, real *scratch) noexcept nogil:
-    """Rows m0 .. m1 of a block of terms, for packed panels (or panels of one run, read in place)."""
+    """Rows m0 .. m1 of a block of terms, for panels packed or read in place."""
     cdef Py_ssize_t m, lanes = FT_VECTOR_BYTES // sizeof(real), ldc
     cdef const real *w = <const real *>p.w + group * p.wgroup
     cdef const real *x = <const real *>p.x + group * p.xgroup
     cdef const real *a[16]
     cdef const real *b
+    cdef const real *src
     cdef const real *init
     cdef const Py_ssize_t *off
     cdef const Py_ssize_t *aoff = NULL
@@ -163,19 +176,18 @@ cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_s
             init = <const real *>p.bias + group * p.m + m
         b = packed
         for i in range(count):
-            off = NULL
-            if packed == NULL:
-                b, off = x + panels[i].run[0].src, p.off + k0
-            plain = panels[i].runs == 1 and p.ostep[2] == 1 and panels[i].n == panels[i].nv * lanes
+            src, off = b, NULL
+            if panels[i].direct:
+                src, off = x + panels[i].base, p.off + k0
+            plain = panels[i].run[0].n == panels[i].nv * lanes and p.ostep[2] == 1
             c, ldc = (out + m * p.orow + panels[i].run[0].dst, p.orow) if plain else (scratch, panels[i].nv * lanes)
             if real is float:
-                ft_tile_f32(rows, panels[i].nv, kn, a, aoff, b, off, init, c, ldc, k0 > 0 and plain)
+                ft_tile_f32(rows, panels[i].nv, kn, a, aoff, src, off, init, c, ldc, k0 > 0 and plain)
             else:
-                ft_tile_f64(rows, panels[i].nv, kn, a, aoff, b, off, init, c, ldc, k0 > 0 and plain)
+                ft_tile_f64(rows, panels[i].nv, kn, a, aoff, src, off, init, c, ldc, k0 > 0 and plain)
             if not plain:
                 scatter(p, &panels[i], scratch, rows, out + m * p.orow, k0 > 0)
-            if packed != NULL:
-                b += kn * panels[i].nv * lanes
+            b += kn * panels[i].nv * lanes
         m += rows
 
 
@@ -184,30 +196,22 @@ cdef void task(Plan *plan, Py_ssize_t index, const real *kind) noexcept nogil:
     cdef Py_ssize_t lanes = FT_VECTOR_BYTES // sizeof(real), wide = FT_VECS * lanes
     cdef Py_ssize_t split = index % plan.splits, rest = index // plan.splits
     cdef Py_ssize_t first = rest % plan.spans * plan.span, group = rest // plan.spans
-    cdef Py_ssize_t last = min(plan.pixels, first + plan.span), k0 = 0, kn, n
+    cdef Py_ssize_t k0 = 0, kn
     cdef Panel *panels = <Panel *>(plan.scratch + thread_index() * scratch_bytes())
     cdef real *tile = <real *>(panels + GROUP)
     cdef real *packed = tile + FT_ROWS * wide
     cdef real *b
-    cdef int count = 0, i
-    cdef bint inplace = plan.rows <= 4 * FT_ROWS        # too few rows to be worth packing
-    while first < last:
-        # 4 vectors left: 2 + 2 keep more accumulators busy than 3 + 1
-        n = min(last - first, wide)
-        if wide < last - first <= wide + lanes:
-            n = (FT_VECS + 1) // 2 * lanes
-        place(p, &panels[count], first, n, lanes)
-        inplace = inplace and panels[count].runs == 1 and n % lanes == 0
-        count += 1
-        first += n
+    cdef int count = <int>(min(plan.panels, first + plan.span) - first), i
+    for i in range(count):
+        place(plan, &panels[i], first + i, lanes)
     while k0 < p.k or k0 == 0:
         kn = min(plan.kblock, p.k - k0)
         b = packed
-        for i in range(0 if inplace else count):
-            pack(<const real *>p.x + group * p.xgroup, p.off + k0, kn, &panels[i], b)
+        for i in range(count):
+            if not panels[i].direct:
+                pack(<const real *>p.x + group * p.xgroup, p.off + k0, kn, &panels[i], b)
             b += kn * panels[i].nv * lanes
-        tiles(p, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, panels, count,
-              NULL if inplace else packed, tile)
+        tiles(p, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, panels, count, packed, tile)
         k0 += max(kn, 1)
 
 
@@ -224,25 +228,30 @@ cdef void task_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
     """Computes the product. `scratch` holds scratch_bytes() for each thread; `kind` only names the type."""
     cdef Plan plan
-    cdef Py_ssize_t wide = FT_VECS * (FT_VECTOR_BYTES // sizeof(real)), panels, tasks, blocks, flops
+    cdef Py_ssize_t wide = FT_VECS * (FT_VECTOR_BYTES // sizeof(real)), tasks, blocks, flops
     cdef Py_ssize_t group = GROUP
     plan.p, plan.scratch = p, <char *>scratch
     plan.pixels = p.images * volume(p.cnt)
     if plan.pixels == 0 or p.m == 0 or p.groups == 0:
         return
-    panels = (plan.pixels + wide - 1) // wide
+    plan.panels, plan.flat = (plan.pixels + wide - 1) // wide, 0
+    # Packing costs about a quarter of one row tile's work; the gaps between rows cost their share of the pixels.
+    if p.cnt[0] == 1 and p.channels <= 16 and (p.q[2] - p.cnt[2]) * p.m <= 6 * p.cnt[2]:
+        plan.pixels = (p.cnt[1] - 1) * p.q[2] + p.cnt[2]
+        plan.flat = (plan.pixels + wide - 1) // wide
+        plan.panels = p.images * plan.flat
     blocks = max(1, (p.k * FT_VECS * FT_VECTOR_BYTES + PACKED - 1) // PACKED)
     plan.kblock = (p.k + blocks - 1) // blocks
     group = min(GROUP, PACKED // (max(1, plan.kblock) * FT_VECS * FT_VECTOR_BYTES))
-    # At least 8 tasks: of fewer panels, or, with many rows, of fewer rows that pack the same panels again.
+    # At least 6 tasks: of fewer panels, or, with many rows, of fewer rows that pack the same panels again.
     blocks = (p.m + FT_ROWS - 1) // FT_ROWS
-    while group > 1 and panels * p.groups < (8 * group if blocks < 16 else group):
+    while group > 1 and plan.panels * p.groups < (6 * group if blocks < 16 else group):
         group -= 1
-    plan.span = group * wide
-    plan.spans = (plan.pixels + plan.span - 1) // plan.span
-    plan.splits = max(1, min((8 + plan.spans * p.groups - 1) // (plan.spans * p.groups), blocks // 4))
+    plan.span = group
+    plan.spans = (plan.panels + group - 1) // group
+    plan.splits = max(1, min((6 + plan.spans * p.groups - 1) // (plan.spans * p.groups), blocks // 4))
     plan.rows = (blocks + plan.splits - 1) // plan.splits * FT_ROWS
     plan.splits = (p.m + plan.rows - 1) // plan.rows
     tasks = plan.spans * plan.splits * p.groups
-    flops = 2 * plan.span * plan.rows * p.k + 1
+    flops = 2 * plan.span * wide * plan.rows * p.k + 1
     parallel_for(tasks, max(1, 1000000 // flops), task_f32 if real is float else task_f64, &plan)

@@ -195,7 +195,8 @@ cdef void weight_gradient(const Geometry *geo, const Lattice *lat, const real *x
         for c in range(job.k):
             off[c] = c * job.pixels
         dense = lat[0]
-        dense.q = geo.out
+        for t in range(3):
+            dense.q[t] = geo.out[t]
         job.lat = &dense
     parallel_for(images * geo.groups * job.panels, max(1, 32768 // (job.pixels * 32 + 1)),
                  transpose_f32 if real is float else transpose_f64, &job)
