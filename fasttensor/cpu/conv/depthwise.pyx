@@ -11,6 +11,7 @@ from fasttensor._core.parallel cimport parallel_for, thread_index
 from fasttensor.cpu.conv.lattice cimport (Geometry, Lattice, Tap, real, volume, fill_plane, forward_taps, gradient_taps)
 
 cdef extern from "micro.h" nogil:
+    enum: FT_VECTOR_BYTES
     void ft_taps_f32(Py_ssize_t taps, const Py_ssize_t *off, const float *w, const float *src, float bias, float *dst, Py_ssize_t n)
     void ft_taps_f64(Py_ssize_t taps, const Py_ssize_t *off, const double *w, const double *src, double bias, double *dst, Py_ssize_t n)
     void ft_dots_f32(Py_ssize_t taps, const Py_ssize_t *off, const float *g, const float *x, Py_ssize_t n, float *sums)
@@ -45,11 +46,21 @@ cdef void sweep(const real *src, const Py_ssize_t *off, Py_ssize_t taps, const r
     """Windows of one laid-out source (or several: offsets say) for all output positions."""
     cdef Py_ssize_t d, h, j, n = (cnt[1] - 1) * q[2] + cnt[2]
     cdef bint whole = step[2] == 1 and q[2] == cnt[2] and step[1] == cnt[2]
+    # rows of a few whole vectors, the last overlapping, go straight to the output
+    cdef Py_ssize_t lanes = FT_VECTOR_BYTES // sizeof(real)
+    cdef bint by_row = step[2] == 1 and cnt[2] >= lanes and (cnt[2] + lanes - 1) // lanes * lanes <= q[2] + lanes // 4
     cdef real *dst
     cdef real *row
     for d in range(cnt[0]):
         dst = out + d * step[0]
         row = dst if whole else rows
+        if by_row and not whole:
+            for h in range(cnt[1]):
+                if real is float:
+                    ft_taps_f32(taps, off, w, src + (d * q[1] + h) * q[2], bias, dst + h * step[1], cnt[2])
+                else:
+                    ft_taps_f64(taps, off, w, src + (d * q[1] + h) * q[2], bias, dst + h * step[1], cnt[2])
+            continue
         if real is float:
             ft_taps_f32(taps, off, w, src + d * q[1] * q[2], bias, row, n)
         else:

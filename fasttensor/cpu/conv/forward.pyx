@@ -9,6 +9,7 @@ x is [N, C, ...], w [O, C / groups, ...]. Half types compute in float32, complex
 of real and imaginary parts, integers in their own type. This file only chooses among the algorithms.
 """
 from libc.stdlib cimport malloc, free
+from libc.string cimport memset
 
 from fasttensor._core.dtype cimport (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, ITEMSIZE, is_integral_code, is_complex_code,
                                      FLOAT16, BFLOAT16, real_code, promote)
@@ -194,6 +195,9 @@ cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) exc
     cdef const real *ready
     cdef Tap *taps
     cdef real *partial
+    if geo.n == 0 or volume(geo.out) == 0:
+        memset(out, 0, geo.o * (geo.c // geo.groups) * kernel * sizeof(real))
+        return True
     forward_lattice(geo, &lat)
     if separate(geo):
         scratch = new_storage(thread_count() * depthwise_scratch(geo, &lat) * sizeof(real))

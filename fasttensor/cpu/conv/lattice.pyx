@@ -5,9 +5,13 @@ split each axis by residue modulo the stride: then tap k of output i lies at `sl
 so that neighbouring outputs read neighbouring elements whatever the stride. The input gradient
 reads the output gradient the same way, once for each residue of the input's positions.
 """
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from fasttensor._core.parallel cimport parallel_for
+
+cdef extern from "micro.h" nogil:
+    void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
+    void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
 
 
 cdef Py_ssize_t volume(const Py_ssize_t *v) noexcept nogil:
@@ -138,7 +142,10 @@ cdef void fill_plane(const real *src, real *dst, const Lattice *lat) noexcept no
                             for j in range(first):
                                 dst[j] = 0
                             if step == 1:
-                                memcpy(dst + first, row + first, (last - first) * sizeof(real))
+                                if real is float:
+                                    ft_copy_f32(dst + first, row + first, last - first)
+                                else:
+                                    ft_copy_f64(dst + first, row + first, last - first)
                             elif step == 2:
                                 for j in range(first, last):
                                     dst[j] = row[2 * j]

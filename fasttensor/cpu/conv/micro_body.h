@@ -105,10 +105,13 @@ FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
 {
     ptrdiff_t i = 0;
     for (; i + LANES <= n; i += LANES) *(V *)(dst + i) = *(const V *)(src + i);
-    if (n - i >= 8) { memcpy(dst + i, src + i, 8 * sizeof(T)); i += 8; }
-    if (n - i >= 4) { memcpy(dst + i, src + i, 4 * sizeof(T)); i += 4; }
-    if (n - i >= 2) { memcpy(dst + i, src + i, 2 * sizeof(T)); i += 2; }
-    if (n - i >= 1) dst[i] = src[i];
+    if (i == n) return;
+    /* the rest in two pieces that overlap */
+    if (n >= LANES) *(V *)(dst + n - LANES) = *(const V *)(src + n - LANES);
+    else if (n >= 8) { memcpy(dst, src, 8 * sizeof(T)); memcpy(dst + n - 8, src + n - 8, 8 * sizeof(T)); }
+    else if (n >= 4) { memcpy(dst, src, 4 * sizeof(T)); memcpy(dst + n - 4, src + n - 4, 4 * sizeof(T)); }
+    else if (n >= 2) { memcpy(dst, src, 2 * sizeof(T)); memcpy(dst + n - 2, src + n - 2, 2 * sizeof(T)); }
+    else dst[0] = src[0];
 }
 
 /* A LANES x LANES block transposed in registers, by exchanging halves of ever larger squares. */

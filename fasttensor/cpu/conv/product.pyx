@@ -236,7 +236,7 @@ cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
         return
     plan.panels, plan.flat = (plan.pixels + wide - 1) // wide, 0
     # Packing costs about a quarter of one row tile's work; the gaps between rows cost their share of the pixels.
-    if p.cnt[0] == 1 and p.channels <= 16 and (p.q[2] - p.cnt[2]) * p.m <= 6 * p.cnt[2]:
+    if p.cnt[0] == 1 and (p.channels <= 16 or p.m <= 2 * FT_ROWS) and (p.q[2] - p.cnt[2]) * p.m <= 6 * p.cnt[2]:
         plan.pixels = (p.cnt[1] - 1) * p.q[2] + p.cnt[2]
         plan.flat = (plan.pixels + wide - 1) // wide
         plan.panels = p.images * plan.flat
