@@ -118,10 +118,10 @@ def _(t):
 @case("step/digits_adamw")
 def _(t):
     n = t.nn
-    net = n.Sequential(n.Conv2d(1, 32, 3, padding=1), n.BatchNorm2d(32), n.ReLU(), n.MaxPool2d(2),
-                       n.Conv2d(32, 64, 3, padding=1), n.BatchNorm2d(64), n.ReLU(), n.MaxPool2d(2), n.Flatten(),
-                       n.Dropout(0.5), n.Linear(256, 10))
-    x, y = t.randn(64, 1, 8, 8), t.randint(0, 10, (64,))
+    net = n.Sequential(n.Conv2d(1, 16, 3, padding=1), n.BatchNorm2d(16), n.ReLU(),
+                       n.Conv2d(16, 32, 3, padding=1), n.BatchNorm2d(32), n.ReLU(), n.MaxPool2d(2), n.Flatten(),
+                       n.Dropout(0.5), n.Linear(512, 10))
+    x, y = t.randn(32, 1, 8, 8), t.randint(0, 10, (32,))
     return train(t, net, lambda: n.functional.cross_entropy(net(x), y), t.optim.AdamW(net.parameters()))
 
 
