@@ -7,6 +7,7 @@ Every fifth digit is held out. The network: two 3 x 3 convolutions with batch no
 dropout; AdamW with a cosine schedule; most batches are shifted by a pixel at random.
 """
 import argparse
+import math
 import sys
 import time
 from pathlib import Path
@@ -148,7 +149,6 @@ def main():
     loader = DataLoader(train, batch_size=options.batch, shuffle=True, drop_last=True)
     net = Net().to(device)
     optimizer = optim.AdamW(net.parameters(), lr=options.lr, weight_decay=0.02)
-    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(options.epochs, 1))
     history = []
     if options.resume:
         if not checkpoint.exists():
@@ -156,11 +156,12 @@ def main():
         saved = torch.load(checkpoint)
         net.load_state_dict(saved["net"])
         optimizer.load_state_dict(saved["optimizer"])
-        schedule.load_state_dict(saved["schedule"])
-        schedule.T_max = max(options.epochs, 1)
         history = saved["history"]
         torch.set_rng_state(saved["rng"])
         print(f"resumed after epoch {len(history)}")
+    # A function of the epoch and not of the rate before: a resumed run may have more epochs to go.
+    schedule = optim.lr_scheduler.LambdaLR(
+        optimizer, lambda epoch: (1 + math.cos(math.pi * epoch / max(options.epochs, 1))) / 2, len(history) - 1)
 
     begin = time.perf_counter()
     bar = tqdm(range(len(history), options.epochs), disable=options.quiet, unit="epoch")
@@ -174,7 +175,7 @@ def main():
     seconds = time.perf_counter() - begin
 
     _, accuracy, images, labels, guess = evaluate(net, test, device)
-    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict(),
+    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(),
                 "history": history, "rng": torch.get_rng_state()}, checkpoint)
     print(f"checkpoint {checkpoint}")
     try:
