@@ -1,6 +1,7 @@
 """Optimizers: PyTorch's values, state layouts, hooks and errors; fused kernels against tensor operations."""
 import pytest
 from helpers import assert_close, from_oracle, oracle
+from optim_problem import descend, start
 
 import fasttensor as torch
 
@@ -77,21 +78,6 @@ FUSED = [(name, options) for name, options in CASES if name != "Adafactor"]
 
 def names(cases):
     return [f"{case[0]}-{'-'.join(case[1])}" for case in cases]
-
-
-def start(dtype=torch.float64):
-    return torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], dtype=dtype, requires_grad=True)
-
-
-def descend(optimizer, w, steps=8):
-    goal = torch.tensor([1.5, 0.0, -1.0], dtype=torch.float64).to(w.dtype)
-    weight = torch.tensor([[0.3], [0.7]], dtype=torch.float64).to(w.dtype)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss = ((w - goal) ** 2 * weight).sum()
-        (loss.real if loss.is_complex() else loss).backward()
-        optimizer.step()
-    return w
 
 
 @pytest.mark.parametrize("name, options, expected", KEPT, ids=names(KEPT))
