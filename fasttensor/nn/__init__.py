@@ -1,5 +1,5 @@
 """Layers and losses of neural networks, and the functions behind them."""
-from . import functional, grad, init, modules, parallel, parameter, utils
+from . import attention, functional, grad, init, modules, parallel, parameter, utils
 from .functional import LinearCrossEntropyOptions
 from .modules import *  # noqa: F403
 from .modules import Module
@@ -7,7 +7,7 @@ from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [*modules.__all__, "Buffer", "DataParallel", "LinearCrossEntropyOptions", "Module", "Parameter",
-           "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional", "grad", "init", "modules",
+           "UninitializedBuffer", "UninitializedParameter", "attention", "factory_kwargs", "functional", "grad", "init", "modules",
            "parallel", "parameter", "utils"]
 
 
