@@ -2,9 +2,11 @@
 
 The gradients' formulas: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning" (2016).
 """
+from functools import lru_cache
+
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.conv import Convolution, ConvolutionInput, Im2col, Col2im
+from fasttensor.autograd.rules.conv import Col2im, ConstantPad, Convolution, ConvolutionInput, Im2col
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"]
 NN_FUNCTIONAL = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "unfold", "fold"]
@@ -42,13 +44,17 @@ def check_tensors(name, input, weight, bias):
                            f"convert one with .to()")
 
 
-def prepare(name, nd, input, weight, stride, padding, dilation, groups, transposed):
-    """The batched input, whether it was batched, and the windows' options as tuples."""
-    rank = input.dim()
-    if rank != nd + 1 and rank != nd + 2:
-        raise RuntimeError(f"Expected {nd + 1}D (unbatched) or {nd + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
-    if weight.dim() != nd + 2:
-        raise RuntimeError(f"{name}: expected a {nd + 2}-dimensional weight, but got {description(weight)}")
+def frozen(value):
+    """A list as a tuple, which can be a key of a cache."""
+    return tuple(value) if type(value) is list else value
+
+
+def window_arguments(name, nd, shape, weight, stride, padding, dilation, groups, transposed):
+    """The windows' options as tuples, padding unless it is a word, after checks of the input's and the weight's shapes."""
+    if len(shape) not in (nd + 1, nd + 2):
+        raise RuntimeError(f"Expected {nd + 1}D (unbatched) or {nd + 2}D (batched) input to {name}, but got input of size: {list(shape)}")
+    if len(weight) != nd + 2:
+        raise RuntimeError(f"{name}: expected a {nd + 2}-dimensional weight, but got weight of size {list(weight)}")
     stride, dilation = spread(stride, nd, name, "stride"), spread(dilation, nd, name, "dilation")
     if min(stride) <= 0:
         raise RuntimeError(f"{name}: non-positive stride is not supported, got {stride}")
@@ -60,57 +66,64 @@ def prepare(name, nd, input, weight, stride, padding, dilation, groups, transpos
         padding = spread(padding, nd, name, "padding")
         if min(padding) < 0:
             raise RuntimeError(f"{name}: negative padding is not supported, got {padding}")
-    batched = rank == nd + 2
-    x = input if batched else input.unsqueeze(0)
-    shape, channels = list(weight.shape), x.shape[1]
-    if shape[0] < groups or shape[0] % groups:
+    channels, shown = shape[-nd - 1], list(weight)
+    if weight[0] < groups or weight[0] % groups:
         raise RuntimeError(f"{name}: given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, "
-                           f"but got weight of size {shape} instead")
-    if 0 in shape[2:]:
-        raise RuntimeError(f"{name}: non-positive kernel sizes are not supported, got weight of size {shape}")
-    expected = shape[0] if transposed else shape[1] * groups
+                           f"but got weight of size {shown} instead")
+    if 0 in weight[2:]:
+        raise RuntimeError(f"{name}: non-positive kernel sizes are not supported, got weight of size {shown}")
+    expected = weight[0] if transposed else weight[1] * groups
     if channels != expected:
-        kind = "transposed " if transposed else ""
-        raise RuntimeError(f"Given {kind.strip() or 'groups'}={1 if transposed else groups}, weight of size {shape}, expected input{list(input.shape)} "
-                           f"to have {expected} channels, but got {channels} channels instead")
-    return x, batched, stride, padding, dilation
+        kind = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(f"Given {kind}, weight of size {shown}, expected input{list(shape)} to have {expected} channels, "
+                           f"but got {channels} channels instead")
+    return stride, padding, dilation
 
 
-def check_bias(name, weight, bias, outputs):
-    if bias is not None and (bias.dim() != 1 or bias.shape[0] != outputs):
-        raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs} elements, "
-                           f"but got bias of size {list(bias.shape)} instead")
+def check_bias(weight, bias, outputs):
+    if bias is not None and (len(bias) != 1 or bias[0] != outputs):
+        raise RuntimeError(f"Given weight of size {list(weight)}, expected bias to be 1-dimensional with {outputs} elements, "
+                           f"but got bias of size {list(bias)} instead")
 
 
-def same_padding(x, weight, stride, padding, dilation, name):
-    """'valid' or 'same' in numbers; an odd total pads one more at the end, which is done here."""
-    nd = len(stride)
+def same_padding(weight, stride, padding, dilation, name):
+    """'valid' or 'same' in numbers, and what `pad` must add first: an odd total pads one more at the end."""
     if padding == "valid":
-        return x, (0,) * nd
+        return (0,) * len(stride), None
     if padding != "same":
         raise RuntimeError(f"{name}: invalid padding string {padding!r}: expected 'same' or 'valid'")
     if max(stride) > 1:
         raise RuntimeError(f"{name}: padding='same' is not supported for strided convolutions, got stride {stride}")
-    totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
-    if any(t % 2 for t in totals):
-        from fasttensor.functional.padding import pad
-        x = pad(x, [n for t in reversed(totals) for n in (0, t % 2)])
-    return x, tuple(t // 2 for t in totals)
+    totals = [d * (k - 1) for d, k in zip(dilation, weight[2:])]
+    extra = [n for t in reversed(totals) for n in (0, t % 2)]
+    return tuple(t // 2 for t in totals), extra if any(extra) else None
+
+
+@lru_cache(1024)
+def forward_arguments(name, nd, shape, weight, bias, stride, padding, dilation, groups):
+    """(stride, padding, dilation, what to pad first) for shapes that fit; RuntimeError otherwise."""
+    stride, padding, dilation = window_arguments(name, nd, shape, weight, stride, padding, dilation, groups, False)
+    check_bias(weight, bias, weight[0])
+    extra = None
+    if type(padding) is str:
+        padding, extra = same_padding(weight, stride, padding, dilation, name)
+    sizes = [s + 2 * p for s, p in zip(shape[-nd:], padding)]
+    needed = [d * (k - 1) + 1 for d, k in zip(dilation, weight[2:])]
+    added = extra[1::2][::-1] if extra else [0] * nd
+    if any(s + e < n for s, e, n in zip(sizes, added, needed)):
+        raise RuntimeError(f"{name}: calculated padded input size per channel: {sizes}. Kernel size: {needed}. "
+                           f"Kernel size can't be greater than actual input size")
+    return stride, padding, dilation, extra
 
 
 def convolve(name, nd, input, weight, bias, stride, padding, dilation, groups):
     check_tensors(name, input, weight, bias)
-    x, batched, stride, padding, dilation = prepare(name, nd, input, weight, stride, padding, dilation, groups, False)
-    check_bias(name, weight, bias, weight.shape[0])
-    if type(padding) is str:
-        x, padding = same_padding(x, weight, stride, padding, dilation, name)
-    for a in range(nd):
-        have, need = x.shape[2 + a] + 2 * padding[a], dilation[a] * (weight.shape[2 + a] - 1) + 1
-        if have < need:
-            padded = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
-            sizes = [d * (k - 1) + 1 for d, k in zip(dilation, weight.shape[2:])]
-            raise RuntimeError(f"{name}: calculated padded input size per channel: {padded}. Kernel size: {sizes}. "
-                               f"Kernel size can't be greater than actual input size")
+    stride, padding, dilation, extra = forward_arguments(
+        name, nd, input.shape, weight.shape, None if bias is None else bias.shape, frozen(stride), frozen(padding), frozen(dilation), groups)
+    batched = input.dim() == nd + 2
+    x = input if batched else input.unsqueeze(0)
+    if extra is not None:
+        x = apply(ConstantPad, x, ((0, 0), (0, 0)) + tuple(zip(extra[::2], extra[1::2]))[::-1], 0)
     y = apply(Convolution, x, weight, bias, stride, padding, dilation, groups)
     return y if batched else y.squeeze(0)
 
@@ -156,22 +169,34 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def transpose(name, nd, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    check_tensors(name, input, weight, bias)
-    x, batched, stride, padding, dilation = prepare(name, nd, input, weight, stride, padding, dilation, groups, True)
+@lru_cache(1024)
+def transposed_arguments(name, nd, shape, weight, bias, stride, padding, output_padding, groups, dilation):
+    """(stride, padding, dilation, the output's extents) for shapes that fit; RuntimeError otherwise."""
+    stride, padding, dilation = window_arguments(name, nd, shape, weight, stride, padding, dilation, groups, True)
     extra = spread(output_padding, nd, name, "output_padding")
+    if type(padding) is str:
+        raise TypeError(f"{name}(): argument 'padding' must be an int or a tuple of ints, not str")
     if min(extra) < 0:
         raise RuntimeError(f"{name}: negative output_padding is not supported, got {extra}")
-    outputs = weight.shape[1] * groups
-    check_bias(name, weight, bias, outputs)
-    for a in range(nd):
-        if extra[a] >= stride[a] and extra[a] >= dilation[a]:
-            raise RuntimeError(f"{name}: output padding must be smaller than either stride or dilation, but got output_padding {extra}, "
-                               f"stride {stride}, dilation {dilation}")
-    sizes = [(x.shape[2 + a] - 1) * stride[a] - 2 * padding[a] + dilation[a] * (weight.shape[2 + a] - 1) + extra[a] + 1 for a in range(nd)]
+    check_bias(weight, bias, weight[1] * groups)
+    if any(e >= s and e >= d for e, s, d in zip(extra, stride, dilation)):
+        raise RuntimeError(f"{name}: output padding must be smaller than either stride or dilation, but got output_padding {extra}, "
+                           f"stride {stride}, dilation {dilation}")
+    sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + e + 1
+                   for n, s, p, d, k, e in zip(shape[-nd:], stride, padding, dilation, weight[2:], extra)])
     if min(sizes) <= 0:
-        raise RuntimeError(f"{name}: given input size per channel {list(x.shape[2:])}, the calculated output size per channel {sizes} is too small")
-    y = apply(ConvolutionInput, x, weight, bias, (x.shape[0], outputs, *sizes), stride, padding, dilation, groups)
+        raise RuntimeError(f"{name}: given input size per channel {list(shape[-nd:])}, the calculated output size per channel {list(sizes)} is too small")
+    return stride, padding, dilation, sizes
+
+
+def transpose(name, nd, input, weight, bias, stride, padding, output_padding, groups, dilation):
+    check_tensors(name, input, weight, bias)
+    stride, padding, dilation, sizes = transposed_arguments(
+        name, nd, input.shape, weight.shape, None if bias is None else bias.shape, frozen(stride), frozen(padding), frozen(output_padding),
+        groups, frozen(dilation))
+    batched = input.dim() == nd + 2
+    x = input if batched else input.unsqueeze(0)
+    y = apply(ConvolutionInput, x, weight, bias, (x.shape[0], weight.shape[1] * groups, *sizes), stride, padding, dilation, groups)
     return y if batched else y.squeeze(0)
 
 

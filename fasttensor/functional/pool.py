@@ -1,10 +1,10 @@
 """Pooling over the last 1 to 3 dimensions: largest values and means, of regular and of adaptive windows."""
 from functools import lru_cache
 
-from fasttensor._core.tensor import Tensor, description
+from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import pool as rules
-from fasttensor.functional.conv import spread
+from fasttensor.functional.conv import frozen, spread
 
 __all__ = ["max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"]
 NN_FUNCTIONAL = [*__all__[:2], "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
@@ -19,14 +19,19 @@ ADAPTIVE_MAX_RULES = {1: rules.AdaptiveMaxPool2d, 2: rules.AdaptiveMaxPool2d, 3:
 ADAPTIVE_AVG_RULES = {1: rules.AdaptiveAvgPool1d, 2: rules.AdaptiveAvgPool2d, 3: rules.AdaptiveAvgPool3d}
 
 
+def check_shape(name, nd, shape, dtype):
+    """Raise RuntimeError for shapes and dtypes that have no windows of nd dimensions."""
+    if len(shape) not in (nd + 1, nd + 2) or 0 in shape[-nd - 1:]:
+        raise RuntimeError(f"{name}: expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+                           f"but got {dtype.name}{list(shape)}")
+    if dtype.is_complex or dtype.name == "bool":
+        raise RuntimeError(f'"{name}" not implemented for {dtype.name}{list(shape)}: expected floating point or integer values')
+
+
 def check(name, nd, input):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
-    rank = input.dim()
-    if rank not in (nd + 1, nd + 2) or 0 in input.shape[rank - nd - 1:]:
-        raise RuntimeError(f"{name}: expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got {description(input)}")
-    if input.dtype.is_complex or input.dtype.name == "bool":
-        raise RuntimeError(f'"{name}" not implemented for {description(input)}: expected floating point or integer values')
+    check_shape(name, nd, tuple(input.shape), input.dtype)
 
 
 def output_extent(name, size, kernel, stride, padding, dilation, ceil_mode):
@@ -41,7 +46,6 @@ def output_extent(name, size, kernel, stride, padding, dilation, ceil_mode):
     return n
 
 
-@lru_cache(4096)
 def regular(name, size, kernel, stride, padding, dilation, ceil_mode, average):
     """The windows of one dimension, as fasttensor.cpu.pool takes them."""
     n = output_extent(name, size, kernel, stride, padding, dilation, ceil_mode)
@@ -53,32 +57,35 @@ def regular(name, size, kernel, stride, padding, dilation, ceil_mode, average):
     return lows, [min(e, size) for e in ends], extents, dilation
 
 
-@lru_cache(4096)
 def adaptive(size, n):
     lows = [i * size // n for i in range(n)]
     highs = [-(-(i + 1) * size // n) for i in range(n)]
     return lows, highs, [h - low for low, h in zip(lows, highs)], 1
 
 
-def windows(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode, average):
-    check(name, nd, input)
+@lru_cache(1024)
+def regular_windows(name, nd, shape, dtype, kernel_size, stride, padding, dilation, ceil_mode, average):
+    """The windows of all pooled dimensions; RuntimeError where the options do not fit."""
+    check_shape(name, nd, shape, dtype)
     kernel = spread(kernel_size, nd, name, "kernel_size")
-    stride = kernel if stride is None or (type(stride) is not int and len(stride) == 0) else spread(stride, nd, name, "stride")
+    stride = kernel if stride is None or stride == () else spread(stride, nd, name, "stride")
     padding, dilation = spread(padding, nd, name, "padding"), spread(dilation, nd, name, "dilation")
-    if min(kernel) <= 0:
-        raise RuntimeError(f"{name}: kernel size should be greater than zero, but got {kernel}")
-    if min(stride) <= 0:
-        raise RuntimeError(f"{name}: stride should be greater than zero, but got {stride}")
-    if min(dilation) <= 0:
-        raise RuntimeError(f"{name}: dilation should be greater than zero, but got {dilation}")
+    for label, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(values) <= 0:
+            raise RuntimeError(f"{name}: {label} should be greater than zero, but got {values}")
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
             raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
-    ceil_mode = bool(ceil_mode)
-    return tuple([regular(name, size, k, s, p, d, ceil_mode, average)
-                  for size, k, s, p, d in zip(input.shape[input.dim() - nd:], kernel, stride, padding, dilation)])
+    return tuple([regular(name, *values, ceil_mode, average) for values in zip(shape[-nd:], kernel, stride, padding, dilation)])
+
+
+def windows(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode, average):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    return regular_windows(name, nd, input.shape, input.dtype, frozen(kernel_size), frozen(stride), frozen(padding), frozen(dilation),
+                           bool(ceil_mode), average)
 
 
 def max_pool(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode):
@@ -188,19 +195,25 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def adaptive_windows(name, nd, input, output_size):
-    check(name, nd, input)
-    sizes = input.shape[input.dim() - nd:]
-    if type(output_size) is int or output_size is None:
+@lru_cache(1024)
+def adaptive_lists(name, nd, shape, dtype, output_size):
+    check_shape(name, nd, shape, dtype)
+    if type(output_size) is not tuple:
         output_size = (output_size,) * nd
-    if len(output_size) == 1 and nd > 1:
-        output_size = tuple(output_size) * nd
+    if len(output_size) == 1:
+        output_size *= nd
     if len(output_size) != nd:
-        raise RuntimeError(f"{name}: output_size must be {nd} values, got {tuple(output_size)}")
-    wanted = [s if n is None else n for s, n in zip(sizes, output_size)]
+        raise RuntimeError(f"{name}: output_size must be {nd} values, got {output_size}")
+    wanted = [s if n is None else n for s, n in zip(shape[-nd:], output_size)]
     if min(wanted) < 0:
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {tuple(output_size)}")
-    return tuple([adaptive(s, n) for s, n in zip(sizes, wanted)])
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {output_size}")
+    return tuple([adaptive(s, n) for s, n in zip(shape[-nd:], wanted)])
+
+
+def adaptive_windows(name, nd, input, output_size):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    return adaptive_lists(name, nd, input.shape, input.dtype, frozen(output_size))
 
 
 def adaptive_avg_pool(name, nd, input, output_size):

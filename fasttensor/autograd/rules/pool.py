@@ -11,8 +11,7 @@ class MaxPool(Rule):
     def forward(ctx, x, windows):
         values, indices = backend(x).max_pool(x, windows)
         ctx.save(indices)
-        ctx.sizes = tuple(x.shape[x.dim() - len(windows):])
-        ctx.mark_non_differentiable(indices)
+        ctx.sizes = tuple(x.shape)[-len(windows):]
         return values, indices
 
     @staticmethod
@@ -59,7 +58,7 @@ class MaxGather(Rule):
     @staticmethod
     def forward(ctx, x, indices, nd):
         ctx.save(indices)
-        ctx.sizes = tuple(x.shape[x.dim() - nd:])
+        ctx.sizes = tuple(x.shape)[-nd:]
         return backend(x).max_pool_gather(x, indices, nd)
 
     @staticmethod
@@ -88,7 +87,7 @@ class AvgPool(Rule):
 
     @staticmethod
     def forward(ctx, x, windows, divisor, count_padding):
-        ctx.sizes, ctx.options = tuple(x.shape[x.dim() - len(windows):]), (windows, divisor, count_padding)
+        ctx.sizes, ctx.options = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding)
         return backend(x).avg_pool(x, windows, divisor, count_padding)
 
     @staticmethod
