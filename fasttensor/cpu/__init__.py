@@ -9,8 +9,8 @@ KERNELS = {
     "nonzero": "mask", "nonzero_tuple": "mask", "masked_select": "mask", "masked_scatter": "mask", "masked_fill": "mask",
     "embedding_backward": "embedding",
     "sort": "sort", "topk": "sort", "kthvalue": "sort", "median": "sort",
-    "searchsorted": "search", "runs": "search", "bincount": "search", "repeated_positions": "search", "equal": "search", "one_hot": "search",
-    "cat": "join", "stack": "join", "flip": "join", "roll": "join", "triangle": "join", "repeat": "join",
+    "searchsorted": "search", "runs": "search", "bincount": "search", "repeated_positions": "search", "equal": "search", "one_hot": "search", "uniform_histogram": "search",
+    "cat": "join", "stack": "join", "flip": "join", "roll": "join", "triangle": "join", "repeat": "join", "repeat_each": "join",
     # convolution
     "convolution": "conv.forward", "convolution_input": "conv.forward", "convolution_weight": "conv.forward", "channel_sum": "conv.forward",
     # pooling, windows, resampling

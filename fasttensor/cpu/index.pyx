@@ -6,7 +6,6 @@ it are then copied or accumulated.
 """
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 from fasttensor._core.dtype cimport BOOL, UINT8, INT64, INT32, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, cast, describe
@@ -82,7 +81,7 @@ cdef void read_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     rows = p.na // length
     while at < end:
         if p.ra == 1 and step == p.item:
-            memcpy(dst, src + p.offs[i], block)
+            ft_copy(dst, src + p.offs[i], block)
         else:
             for r in range(rows):
                 p.row(dst + r * length * p.item, p.item, src + p.offs[i] + after(p, r), step, length)

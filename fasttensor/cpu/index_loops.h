@@ -139,6 +139,53 @@ static const ft_acc_fn FT_ACC[5][12] = {FT_SETS(acc_), FT_OPS12(acc_, add), FT_O
 static const ft_scat_fn FT_SCAT[5][12] = {FT_SETS(scat_), FT_OPS12(scat_, add), FT_OPS12(scat_, mul),
                                           FT_OPS10(scat_, min), FT_OPS10(scat_, max)};
 
+/* Blocks of some hundred bytes to some kilobytes: calls of memcpy, and its `rep movsb` on some processors, cost more. */
+typedef int64_t ft_vec __attribute__((vector_size(64), aligned(1), may_alias));
+static inline void ft_copy(char *d, const char *s, ptrdiff_t n) {
+    if (n < 64 || n > 16384) {
+        memcpy(d, s, n);
+        return;
+    }
+    ptrdiff_t i = 0;
+    for (; i + 256 <= n; i += 256) {
+        ft_vec a = *(const ft_vec *)(s + i), b = *(const ft_vec *)(s + i + 64);
+        ft_vec c = *(const ft_vec *)(s + i + 128), e = *(const ft_vec *)(s + i + 192);
+        *(ft_vec *)(d + i) = a;
+        *(ft_vec *)(d + i + 64) = b;
+        *(ft_vec *)(d + i + 128) = c;
+        *(ft_vec *)(d + i + 192) = e;
+    }
+    for (; i + 64 <= n; i += 64) *(ft_vec *)(d + i) = *(const ft_vec *)(s + i);
+    if (i < n) *(ft_vec *)(d + n - 64) = *(const ft_vec *)(s + n - 64);
+}
+
+/* d[j] = s[-j]; rows[p][row] interleaved; each element several times. */
+#define FT_MOVES(NAME, T)                                                                            \
+    static void reverse_##NAME(char *d, const char *s, ptrdiff_t n) {                                \
+        for (ptrdiff_t j = 0; j < n; j++) ((T *restrict)d)[j] = ((const T *)s)[-j];                  \
+    }                                                                                                \
+    static void weave_##NAME(char *d, char **parts, ptrdiff_t count, ptrdiff_t begin, ptrdiff_t end) { \
+        for (ptrdiff_t r = begin; r < end; r++)                                                      \
+            for (ptrdiff_t p = 0; p < count; p++) ((T *)d)[r * count + p] = ((const T *)parts[p])[r]; \
+    }                                                                                                \
+    static void each_##NAME(char *d, const char *s, ptrdiff_t times, ptrdiff_t n) {                  \
+        T *x = (T *)d;                                                                               \
+        if (times == 2) for (ptrdiff_t j = 0; j < n; j++) x[2 * j] = x[2 * j + 1] = ((const T *)s)[j]; \
+        else for (ptrdiff_t j = 0; j < n; j++)                                                       \
+            for (ptrdiff_t t = 0; t < times; t++) *x++ = ((const T *)s)[j];                          \
+    }
+FT_MOVES(1, uint8_t)
+FT_MOVES(2, uint16_t)
+FT_MOVES(4, uint32_t)
+FT_MOVES(8, uint64_t)
+FT_MOVES(16, ft_16)
+typedef void (*ft_reverse_fn)(char *, const char *, ptrdiff_t);
+typedef void (*ft_weave_fn)(char *, char **, ptrdiff_t, ptrdiff_t, ptrdiff_t);
+typedef void (*ft_each_fn)(char *, const char *, ptrdiff_t, ptrdiff_t);
+static const ft_reverse_fn FT_REVERSE[5] = {reverse_1, reverse_2, reverse_4, reverse_8, reverse_16};
+static const ft_weave_fn FT_WEAVE[5] = {weave_1, weave_2, weave_4, weave_8, weave_16};
+static const ft_each_fn FT_EACH[5] = {each_1, each_2, each_4, each_8, each_16};
+
 /* One element behind each offset: a row of d gets or gives s[off[i]]. */
 #define FT_PICK(NAME, T)                                                                             \
     static void pick_##NAME(char *d, const char *s, const ptrdiff_t *off, ptrdiff_t n) {             \

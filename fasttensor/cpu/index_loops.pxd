@@ -21,6 +21,13 @@ cdef extern from "index_loops.h" nogil:
     const ft_squeeze_fn FT_SPREAD[5]
     Py_ssize_t ft_add_offsets(Py_ssize_t *off, const int64_t *ix, Py_ssize_t n, Py_ssize_t size, Py_ssize_t step, int wrap)
     Py_ssize_t ft_count_mask(const uint8_t *m, Py_ssize_t n)
+    ctypedef void (*ft_reverse_fn)(char *, const char *, Py_ssize_t) noexcept nogil
+    ctypedef void (*ft_weave_fn)(char *, char **, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil
+    ctypedef void (*ft_each_fn)(char *, const char *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    const ft_reverse_fn FT_REVERSE[5]
+    const ft_weave_fn FT_WEAVE[5]
+    const ft_each_fn FT_EACH[5]
+    void ft_copy(char *d, const char *s, Py_ssize_t n)
     int ft_log2(Py_ssize_t itemsize)
     void ft_lower(Py_ssize_t *slot, Py_ssize_t v)
 

@@ -10,6 +10,7 @@ from fasttensor.cpu.index_loops cimport *
 cdef struct Piece:
     char *src
     Py_ssize_t block             # bytes of a row of the result that come from here
+    Py_ssize_t step              # bytes to what the next row takes
 
 cdef struct Joint:
     char *dst
@@ -26,7 +27,7 @@ cdef void join_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     for row in range(begin, end):
         d = j.dst + row * j.width
         for p in range(j.count):
-            memcpy(d, j.pieces[p].src + row * j.pieces[p].block, j.pieces[p].block)
+            ft_copy(d, j.pieces[p].src + row * j.pieces[p].step, j.pieces[p].block)
             d += j.pieces[p].block
 
 
@@ -42,13 +43,45 @@ cdef void join_bytes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         at += j.pieces[p].block
 
 
+cdef struct Weave:
+    char *dst
+    char **parts
+    Py_ssize_t count
+    ft_weave_fn run
+
+
+cdef void weave_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Weave *w = <Weave *>context
+    w.run(w.dst, w.parts, w.count, begin, end)
+
+
+cdef int weave(Joint *j, Py_ssize_t rows, Py_ssize_t item) except -1:
+    """Rows that take one element of each piece."""
+    cdef Weave w
+    cdef int p
+    w.parts = <char **>malloc(j.count * sizeof(char *))
+    if w.parts == NULL:
+        free(j.pieces)
+        raise MemoryError("cat: no memory for the list of tensors")
+    for p in range(j.count):
+        w.parts[p] = j.pieces[p].src
+    w.dst, w.count, w.run = j.dst, j.count, FT_WEAVE[ft_log2(item)]
+    if rows * j.count < BIG:
+        weave_range(&w, 0, rows)
+    else:
+        with nogil:
+            parallel_for(rows, 1 + GRAIN // w.count, weave_range, &w)
+    free(w.parts)
+    return 0
+
+
 cdef Tensor join(list parts, int dim, Tensor out):
     """Fills out with parts along dim; their shapes fit."""
     cdef Joint j
     cdef Tensor t, view
     cdef Py_ssize_t outer = 1, inner = ITEMSIZE[out.code], offset
     cdef int d
-    cdef bint plain = out.contig
+    cdef bint plain = out.contig, single = True
     if out.count == 0:
         return out
     for t in parts:
@@ -72,8 +105,11 @@ cdef Tensor join(list parts, int dim, Tensor out):
         raise MemoryError("cat: no memory for the list of tensors")
     for d in range(j.count):
         t = parts[d]
-        j.pieces[d].src, j.pieces[d].block = t.ptr, t.sizes[dim] * inner
-    if out.count < BIG:
+        j.pieces[d].src, j.pieces[d].block, j.pieces[d].step = t.ptr, t.sizes[dim] * inner, t.sizes[dim] * inner
+        single = single and t.sizes[dim] * inner == ITEMSIZE[out.code]
+    if single and j.count > 1:
+        weave(&j, outer, ITEMSIZE[out.code])
+    elif out.count < BIG:
         join_rows(&j, 0, outer)
     else:
         with nogil:
@@ -163,7 +199,10 @@ cdef void strided_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept
         for d in range(k.rank - 2, -1, -1):
             s += (rest % k.sizes[d]) * k.sstep[d]
             rest //= k.sizes[d]
-        k.row(k.dst + row * n * k.item, k.item, s, k.sstep[k.rank - 1], n)
+        if k.sstep[k.rank - 1] == -k.item:
+            FT_REVERSE[ft_log2(k.item)](k.dst + row * n * k.item, s, n)
+        else:
+            k.row(k.dst + row * n * k.item, k.item, s, k.sstep[k.rank - 1], n)
 
 
 def flip(Tensor x, dims):
@@ -190,23 +229,73 @@ def flip(Tensor x, dims):
 
 def roll(Tensor x, Py_ssize_t shift, int dim):
     """x with its elements moved by shift along dim, those pushed over the end coming in at the start."""
-    cdef Tensor out = new_like(x, x.code)
-    cdef Py_ssize_t n = x.sizes[dim], a
-    cdef Py_ssize_t sizes[64]
+    cdef Tensor src = contiguous(x), out = new_like(x, x.code)
+    cdef Py_ssize_t n = x.sizes[dim], a, outer = 1, inner = ITEMSIZE[x.code]
+    cdef Piece pieces[2]
+    cdef Joint j
     cdef int d
     if x.count == 0:
         return out
     a = shift % n
     a = a + n if a < 0 else a
     for d in range(x.rank):
-        sizes[d] = x.sizes[d]
-    sizes[dim] = n - a
-    copy_into(new_view(out, x.rank, sizes, out.steps, out.offset + a * out.steps[dim]),
-              new_view(x, x.rank, sizes, x.steps, x.offset))
-    if a:
-        sizes[dim] = a
-        copy_into(new_view(out, x.rank, sizes, out.steps, out.offset),
-                  new_view(x, x.rank, sizes, x.steps, x.offset + (n - a) * x.steps[dim]))
+        if d < dim:
+            outer *= x.sizes[d]
+        elif d > dim:
+            inner *= x.sizes[d]
+    j.dst, j.pieces, j.count, j.width = out.ptr, pieces, 2, n * inner
+    pieces[0].step = pieces[1].step = j.width
+    pieces[0].src, pieces[0].block = src.ptr + (n - a) * inner, a * inner
+    pieces[1].src, pieces[1].block = src.ptr, (n - a) * inner
+    if out.count < BIG:
+        join_rows(&j, 0, outer)
+    else:
+        with nogil:
+            if outer == 1:
+                parallel_for(j.width, 1 << 18, join_bytes, &j)
+            else:
+                parallel_for(outer, 1 + (1 << 18) // j.width, join_rows, &j)
+    return out
+
+
+cdef struct Each:
+    const char *src
+    char *dst
+    Py_ssize_t times, block, item
+
+
+cdef void each_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Each *e = <Each *>context
+    cdef Py_ssize_t r, t
+    if e.block == e.item:
+        FT_EACH[ft_log2(e.item)](e.dst + begin * e.times * e.item, e.src + begin * e.item, e.times, end - begin)
+        return
+    for r in range(begin, end):
+        for t in range(e.times):
+            ft_copy(e.dst + (r * e.times + t) * e.block, e.src + r * e.block, e.block)
+
+
+def repeat_each(Tensor x, Py_ssize_t times, int dim):
+    """Every slice along dim `times` times in a row."""
+    cdef Tensor src = contiguous(x), out
+    cdef Each e
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t rows = 1
+    cdef int d
+    e.item = e.block = ITEMSIZE[x.code]
+    for d in range(x.rank):
+        sizes[d] = x.sizes[d] * (times if d == dim else 1)
+        if d <= dim:
+            rows *= x.sizes[d]
+        else:
+            e.block *= x.sizes[d]
+    out = new_tensor(x.rank, sizes, x.code, x.dev)
+    e.src, e.dst, e.times = src.ptr, out.ptr, times
+    if out.count < BIG:
+        each_range(&e, 0, rows if out.count else 0)
+    else:
+        with nogil:
+            parallel_for(rows, 1 + GRAIN * e.item // (times * e.block), each_range, &e)
     return out
 
 

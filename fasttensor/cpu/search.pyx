@@ -228,3 +228,40 @@ def one_hot(Tensor x, Py_ssize_t classes):
     for i in range(ix.count):
         (<int64_t *>out.ptr)[i * classes + p[i]] = 1
     return out
+
+
+cdef Py_ssize_t find_bin(double v, const double *edges, Py_ssize_t bins, double scale) noexcept nogil:
+    """The bin of v between equally spaced edges, which decide where the quotient rounds the other way; -1 outside."""
+    cdef Py_ssize_t at
+    if not (v >= edges[0] and v <= edges[bins]):
+        return -1
+    at = <Py_ssize_t>((v - edges[0]) * scale)
+    at = bins - 1 if at >= bins else at
+    while at > 0 and v < edges[at]:
+        at -= 1
+    while at < bins - 1 and v >= edges[at + 1]:
+        at += 1
+    return at
+
+
+def uniform_histogram(Tensor x, Tensor edges, Tensor weights=None):
+    """Counts (int64), or sums of float64 weights, of a 1-d tensor between equally spaced edges."""
+    cdef Tensor e = contiguous(cast(edges, FLOAT64)), v, w, out
+    cdef Py_ssize_t bins = e.count - 1, i, at
+    cdef double *edge = <double *>e.ptr
+    cdef double scale = bins / (edge[bins] - edge[0])
+    cdef bint single = x.code == FLOAT32
+    v = contiguous(x) if single else contiguous(cast(x, FLOAT64))
+    out = new_tensor(1, &bins, INT64 if weights is None else FLOAT64, x.dev)
+    memset(out.ptr, 0, bins * 8)
+    w = None if weights is None else contiguous(cast(weights, FLOAT64))
+    cdef double *wp = <double *>w.ptr if w is not None else NULL
+    with nogil:
+        for i in range(v.count):
+            at = find_bin((<float *>v.ptr)[i] if single else (<double *>v.ptr)[i], edge, bins, scale)
+            if at >= 0:
+                if wp == NULL:
+                    (<int64_t *>out.ptr)[at] += 1
+                else:
+                    (<double *>out.ptr)[at] += wp[i]
+    return out

@@ -9,7 +9,8 @@ cdef extern from "sort_keys.h" nogil:
         pass
     int ft_scratch_open(ft_scratch *s, Py_ssize_t n)
     void ft_scratch_close(ft_scratch *s)
-    void ft_sort_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending, char *ix, Py_ssize_t step)
+    void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending,
+                     char *v, Py_ssize_t vs, char *ix, Py_ssize_t step)
     void ft_topk_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int descending, char *ix, Py_ssize_t step)
     int64_t ft_select_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int stable)
     Py_ssize_t ft_first_nan(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t *count)
@@ -51,7 +52,9 @@ cdef void job_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             at += c * j.vstep[d]
         ix = j.indices + at * sizeof(int64_t)
         if j.task == SORT:
-            ft_sort_row(&s, j.code, x, j.xs * j.item, j.n, j.descending, ix, j.vs * sizeof(int64_t))
+            ft_sort_row(&s, j.code, <int>j.item, x, j.xs * j.item, j.n, j.descending,
+                        j.values + at * j.item, j.vs * j.item, ix, j.vs * sizeof(int64_t))
+            continue
         elif j.task == TOPK:
             ft_topk_row(&s, j.code, x, j.xs * j.item, j.n, j.k, j.descending, ix, j.vs * sizeof(int64_t))
         else:

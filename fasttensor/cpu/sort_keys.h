@@ -78,6 +78,7 @@ static const int FT_KEY_BITS[12] = {8, 8, 8, 16, 32, 64, 16, 16, 32, 64, 0, 0};
 /* Scratch for rows of n elements. */
 typedef struct {
     ptrdiff_t n;
+    uint64_t low;                 /* subtracted from 64-bit keys that fit a word */
     uint32_t *hist;
     void *keys;                   /* n uint32 or uint64 */
     ft_pair *pairs, *pairs2;
@@ -112,6 +113,7 @@ static int ft_load(ft_scratch *s, int code, const char *x, ptrdiff_t step, ptrdi
     for (ptrdiff_t i = 0; i < n; i++) { low = k[i] < low ? k[i] : low; high = k[i] > high ? k[i] : high; }
     if (high - low <= 0xffffffffull && n <= 0xffffffffll) {
         int bits = 0;
+        s->low = low;
         while (bits < 32 && (high - low) >> bits) bits += 8;
         bits = bits ? bits : 8;
         for (ptrdiff_t i = 0; i < n; i++) s->words[i] = (k[i] - low) << (64 - bits) | (uint64_t)i;
@@ -136,15 +138,35 @@ static inline void ft_emit(int itemsize, char *v, ptrdiff_t vs, const char *x, p
     (itemsize == 1 ? emit_1 : itemsize == 2 ? emit_2 : itemsize == 4 ? emit_4 : emit_8)(v, vs, x, xs, ix, is, n);
 }
 
-/* One row sorted: positions to ix. */
-static void ft_sort_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending, char *ix, ptrdiff_t is) {
+/* Values of sorted 32-bit words, from the keys: fetching them through the positions misses the cache on long rows. */
+static void ft_decode32(const ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, uint32_t flip, char *v, ptrdiff_t vs) {
+    for (ptrdiff_t i = 0; i < n; i++) {
+        uint32_t k = (uint32_t)(s->words[i] >> 32) ^ flip, value = k ^ 0x80000000u;
+        if (code == 8) {
+            value = k >> 31 ? value : ~k;
+            /* Zeros have lost their sign and NaNs their bits. */
+            if (k == 0x80000000u || k == 0xffffffffu) value = *(const uint32_t *)(x + (uint32_t)s->words[i] * xs);
+        }
+        *(uint32_t *)(v + i * vs) = value;
+    }
+}
+
+/* One row sorted: values to v, positions to ix. */
+static void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending,
+                        char *v, ptrdiff_t vs, char *ix, ptrdiff_t is) {
     int bits = ft_load(s, code, x, xs, n, descending);
     if (bits) {
         sort_word(s->words, s->words2, n, bits, s->hist);
         for (ptrdiff_t i = 0; i < n; i++) *(int64_t *)(ix + i * is) = ft_word_index(s->words[i], bits);
+        if (code == 4 || code == 8) ft_decode32(s, code, x, xs, n, descending ? ~0u : 0, v, vs);
+        else if (code == 5)
+            for (ptrdiff_t i = 0; i < n; i++)
+                *(uint64_t *)(v + i * vs) = ((s->words[i] >> (64 - bits)) + s->low) ^ (descending ? ~0ull : 0) ^ (1ull << 63);
+        else ft_emit(itemsize, v, vs, x, xs, ix, is, n);
     } else {
         sort_pair(s->pairs, s->pairs2, n, 64, s->hist);
         for (ptrdiff_t i = 0; i < n; i++) *(int64_t *)(ix + i * is) = (int64_t)s->pairs[i].i;
+        ft_emit(itemsize, v, vs, x, xs, ix, is, n);
     }
 }
 

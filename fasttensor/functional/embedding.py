@@ -130,16 +130,19 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if max_norm is not None:
         renorm_rows(weight, input, max_norm, norm_type)
     rows = apply(Embedding, weight, input, -1, bool(scale_grad_by_freq))
+    if rows.dtype.itemsize == 2:
+        rows = rows.float()                  # each addition would round to half precision
     if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
+        rows = rows * per_sample_weights.unsqueeze(1).to(rows.dtype)
     out = rows.new_zeros((bags, weight.shape[1]))
     if mode == "max":
-        return out.scatter_reduce(0, bag.unsqueeze(1).expand(rows.shape), rows, "amax", include_self=False)
+        out = out.scatter_reduce(0, bag.unsqueeze(1).expand(rows.shape), rows, "amax", include_self=False)
+        return out.to(weight.dtype)
     out = out.index_add(0, bag, rows)
     if mode == "mean":
         counts = bag.bincount(minlength=bags).clamp(min=1) if bags else bag
         out = out / counts.unsqueeze(1).to(out.dtype)
-    return out
+    return out.to(weight.dtype)
 
 
 def one_hot(tensor, num_classes=-1):

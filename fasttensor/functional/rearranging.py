@@ -1,6 +1,6 @@
 """Elements moved about: flip, roll, rot90, repeat, tile, triangles, diagonals, writes into a part."""
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, Roll, Tril, Triu, ViewScatter
+from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu, ViewScatter
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, tensor_list,
                                              with_out, wrap, wrap_many)
 
@@ -150,14 +150,9 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
                 raise RuntimeError(f"repeat_interleave(): Repeats must be non-negative, got {repeats}")
             if x.dim() == 0:
                 x = x.reshape(1)
-            # Equal repeats are a view laid out once.
-            shape = list(x.shape)
-            shape.insert(dim + 1, repeats)
             if output_size is not None and output_size != size * repeats:
                 raise RuntimeError(f"repeat_interleave(): allocated size does not match required size: output_size {output_size}, needed {size * repeats}")
-            wide = x.unsqueeze(dim + 1).expand(shape)
-            return wide.reshape([*x.shape[:dim], size * repeats, *x.shape[dim + 1:]]).clone() if repeats <= 1 else \
-                wide.reshape([*x.shape[:dim], size * repeats, *x.shape[dim + 1:]])
+            return apply(RepeatEach, x, repeats, dim)
     if repeats.dtype.name not in ("int64", "int32"):
         raise RuntimeError(f"repeat_interleave(): repeats has to be Long or Int tensor, got {description(repeats)}")
     if repeats.dim() > 1:
@@ -385,7 +380,7 @@ def unravel_index(indices, shape):
             raise ValueError(f"unravel_index(): expected 'shape' sequence of ints, but got {shape}")
         if size < 0:
             raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {tuple(sizes)}")
-    out, rest = [], indices
+    out, rest = [], indices.long()
     for size in reversed(sizes):
         out.append(rest.remainder(max(int(size), 1)))
         rest = rest.div(max(int(size), 1), rounding_mode="floor")

@@ -237,9 +237,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
             raise RuntimeError(f"histc(): not implemented for {description(input)}")
     x = input.detach().reshape(-1)
     low, high = bounds(x, min, max, 1, "histc")
-    work = x if x.dtype.itemsize >= 4 and x.is_floating_point() else x.double() if not x.is_floating_point() else x.float()
-    at = numbers_of(work, linspace(low, high, bins + 1, dtype=work.dtype))
-    return deliver(out, backend(x).bincount(at, None, bins).to(input.dtype), "histc")
+    edges = linspace(low, high, bins + 1, dtype=x.dtype if x.is_floating_point() else None)
+    return deliver(out, backend(x).uniform_histogram(x, edges).to(input.dtype), "histc")
 
 
 def edges_of(x, bins, range, name):
@@ -273,7 +272,11 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     edges = edges_of(x, bins, range, "histogram")
     if weight is not None and (weight.shape != input.shape or weight.dtype is not input.dtype):
         raise RuntimeError(f"histogram(): if weight tensor is provided it should have input's shape and dtype, got {description(weight)} for {description(input)}")
-    counts = backend(x).bincount(numbers_of(x, edges), None if weight is None else weight.detach().reshape(-1), edges.numel() - 1).to(x.dtype)
+    weights = None if weight is None else weight.detach().reshape(-1)
+    if isinstance(bins, Tensor):
+        counts = backend(x).bincount(numbers_of(x, edges), weights, edges.numel() - 1).to(x.dtype)
+    else:
+        counts = backend(x).uniform_histogram(x, edges, weights).to(x.dtype)
     if density:
         counts = counts / (edges.diff() * counts.sum())
     return deliver(out, result_class("histogram", ("hist", "bin_edges"))(counts, edges), "histogram")

@@ -115,6 +115,22 @@ class Repeat(Rule):
         return g.reshape(pairs).sum(dims).reshape(ctx.shape), None
 
 
+class RepeatEach(Rule):
+    """Every slice along dim several times in a row."""
+    name = "RepeatInterleaveBackward0"
+
+    @staticmethod
+    def forward(ctx, x, times, dim):
+        ctx.shape, ctx.times, ctx.dim = x.shape, times, dim
+        return backend(x).repeat_each(x, times, dim)
+
+    @staticmethod
+    def backward(ctx, g):
+        shape = list(ctx.shape)
+        shape.insert(ctx.dim + 1, ctx.times)
+        return g.reshape(shape).sum(ctx.dim + 1), None, None
+
+
 class DiagEmbed(Rule):
     @staticmethod
     def forward(ctx, x, offset, dim1, dim2):
