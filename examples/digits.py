@@ -121,6 +121,18 @@ def device_of(name):
     return torch.device(name)
 
 
+def progress(epochs, quiet):
+    """The epochs, with a bar unless `quiet`, and a function that shows the figures of one."""
+    if quiet:
+        return epochs, lambda **figures: None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        sys.exit(f"digits: {EXTRAS}, or add --quiet")
+    bar = tqdm(epochs, unit="epoch")
+    return bar, bar.set_postfix
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=25, help="passes over the training digits (default 25)")
@@ -137,10 +149,6 @@ def arguments():
 def main():
     options = arguments()
     device = device_of(options.device)
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        sys.exit(f"digits: {EXTRAS}")
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     checkpoint = options.out / "checkpoint.pt"
@@ -164,14 +172,14 @@ def main():
         optimizer, lambda epoch: (1 + math.cos(math.pi * epoch / max(options.epochs, 1))) / 2, len(history) - 1)
 
     begin = time.perf_counter()
-    bar = tqdm(range(len(history), options.epochs), disable=options.quiet, unit="epoch")
-    for _ in bar:
+    epochs, show = progress(range(len(history), options.epochs), options.quiet)
+    for _ in epochs:
         train_loss, train_accuracy = train_epoch(net, loader, optimizer, device)
         schedule.step()
         test_loss, test_accuracy, *_ = evaluate(net, test, device)
         history.append({"train_loss": train_loss, "train_accuracy": train_accuracy,
                         "test_loss": test_loss, "test_accuracy": test_accuracy})
-        bar.set_postfix(loss=f"{train_loss:.3f}", held_out=f"{test_accuracy:.2%}")
+        show(loss=f"{train_loss:.3f}", held_out=f"{test_accuracy:.2%}")
     seconds = time.perf_counter() - begin
 
     _, accuracy, images, labels, guess = evaluate(net, test, device)

@@ -1,0 +1,54 @@
+"""The example trains to its accuracy, resumes, and says what is missing."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fasttensor as torch
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*arguments):
+    import os
+    env = dict(os.environ, PYTHONPATH=str(Path(torch.__file__).parents[1]))
+    return subprocess.run([sys.executable, str(ROOT / "examples" / "digits.py"), "--quiet", *map(str, arguments)],
+                          capture_output=True, text=True, env=env)
+
+
+def accuracy(text):
+    return float(re.search(r"accuracy +([\d.]+)%", text)[1])
+
+
+def test_digits(tmp_path):
+    done = run("--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert accuracy(done.stdout) >= 99.0
+    saved = torch.load(tmp_path / "checkpoint.pt")
+    assert len(saved["history"]) == 25 and "conv1.weight" in saved["net"]
+    if "picture" in done.stdout:        # where matplotlib is installed
+        assert (tmp_path / "digits.png").stat().st_size > 10_000
+
+
+def test_resume(tmp_path):
+    first = run("--epochs", 1, "--out", tmp_path)
+    assert first.returncode == 0, first.stderr
+    second = run("--epochs", 3, "--resume", "--out", tmp_path)
+    assert "resumed after epoch 1" in second.stdout
+    assert len(torch.load(tmp_path / "checkpoint.pt")["history"]) == 3
+    assert accuracy(second.stdout) > accuracy(first.stdout)
+
+
+def test_messages(tmp_path):
+    missing = run("--resume", "--out", tmp_path)
+    assert missing.returncode != 0 and "there is no" in missing.stderr
+    if not torch.cuda.is_available():
+        gpu = run("--device", "cuda", "--out", tmp_path)
+        assert gpu.returncode != 0 and "NVIDIA GPU" in gpu.stderr
+
+
+@pytest.mark.parametrize("option", ["--epochs", "--seed", "--out", "--device", "--resume"])
+def test_help_names_options(option):
+    assert option in run("--help").stdout
