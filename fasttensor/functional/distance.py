@@ -107,7 +107,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
     >>> import fasttensor as torch
     >>> torch.pairwise_distance(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
-    tensor([5.0000])
+    tensor([5.])
     """
     return norm(x1 - x2 + eps, p, -1, keepdim)
 

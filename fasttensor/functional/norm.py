@@ -94,7 +94,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     >>> import fasttensor as torch
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
-    tensor([1.0000, 1.0000])
+    tensor([1., 1.])
     """
     tensor_argument("rms_norm", input)
     dims, n = row_shape("rms_norm", input, normalized_shape, weight, None)

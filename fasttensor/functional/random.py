@@ -140,7 +140,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     >>> import fasttensor
     >>> g = fasttensor.manual_seed(0)
     >>> fasttensor.randperm(4)
-    tensor([2, 0, 1, 3])
+    tensor([0, 1, 3, 2])
     """
     n = number("randperm", "n", n)
     if n < 0:
