@@ -28,26 +28,75 @@ cdef struct Job:
     Py_ssize_t n, inner
 
 
-cdef inline int by_index(const Item *a, const Item *b) noexcept nogil:
-    return -1 if a.index < b.index else 1
-
-
-cdef int compare_real(const void *pa, const void *pb) noexcept nogil:
-    cdef const Item *a = <const Item *>pa
-    cdef const Item *b = <const Item *>pb
-    if a.real < b.real or (a.real == a.real and b.real != b.real):
-        return -1
-    if a.real > b.real or (a.real != a.real and b.real == b.real):
-        return 1
-    return by_index(a, b)
-
-
-cdef int compare_int(const void *pa, const void *pb) noexcept nogil:
-    cdef const Item *a = <const Item *>pa
-    cdef const Item *b = <const Item *>pb
+cdef inline bint less(const Item *a, const Item *b) noexcept nogil:
+    """NaN is the largest."""
     if a.whole != b.whole:
-        return -1 if a.whole < b.whole else 1
-    return by_index(a, b)
+        return a.whole < b.whole
+    return a.real < b.real or (a.real == a.real and b.real != b.real)
+
+
+cdef int compare(const void *a, const void *b) noexcept nogil:
+    return -1 if less(<const Item *>a, <const Item *>b) else less(<const Item *>b, <const Item *>a)
+
+
+cdef inline void swap(Item *a, Item *b) noexcept nogil:
+    cdef Item t = a[0]
+    a[0] = b[0]
+    b[0] = t
+
+
+cdef void insert(Item *p, Item *first) noexcept nogil:
+    """Moves p down to its place among the sorted elements from `first`."""
+    cdef Item v = p[0]
+    while p > first and less(&v, p - 1):
+        p[0] = (p - 1)[0]
+        p -= 1
+    p[0] = v
+
+
+cdef void introsort(Item *first, Item *last, int depth) noexcept nogil:
+    """Musser's introspective sort down to runs of 16, by the median of the second, middle and last element.
+
+    Which of several equal elements a run ends with depends on the order of swaps; these are the ones of
+    common C++ libraries, so that indices agree with PyTorch's.
+    """
+    cdef Item *a
+    cdef Item *b
+    cdef Item *c
+    while last - first > 16:
+        if depth == 0:
+            qsort(first, last - first, sizeof(Item), compare)
+            return
+        depth -= 1
+        a, b, c = first + 1, first + (last - first) // 2, last - 1
+        if less(a, b):
+            swap(first, b if less(b, c) else c if less(a, c) else a)
+        else:
+            swap(first, a if less(a, c) else c if less(b, c) else b)
+        a, b = first + 1, last
+        while True:
+            while less(a, first):
+                a += 1
+            b -= 1
+            while less(first, b):
+                b -= 1
+            if not a < b:
+                break
+            swap(a, b)
+            a += 1
+        introsort(a, last, depth)
+        last = a
+
+
+cdef void sort_items(Item *items, Py_ssize_t n) noexcept nogil:
+    cdef int depth = 0
+    cdef Py_ssize_t k = n
+    while k > 1:
+        k >>= 1
+        depth += 2
+    introsort(items, items + n, depth)
+    for k in range(1, n):
+        insert(items + k, items)
 
 
 cdef void rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -64,7 +113,7 @@ cdef void rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
             else:
                 items[k].real = 0
                 items[k].whole = s.ints[at + k * s.inner]
-        qsort(items, s.n, sizeof(Item), compare_real if s.x != NULL else compare_int)
+        sort_items(items, s.n)
         run = best = where = 0
         for k in range(s.n):
             run += 1

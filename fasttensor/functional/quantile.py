@@ -1,6 +1,5 @@
 """Order statistics: quantiles and the most frequent value."""
 from collections import namedtuple
-from math import ceil, floor
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
@@ -29,10 +28,10 @@ def checked(name, input, q, interpolation, out):
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {description(q)}")
         if q.dtype != input.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, got {description(q)} for {description(input)}")
-        values, several = (q.tolist() if q.ndim else [q.item()]), bool(q.ndim)
+        values, several = ([q.select(0, i) for i in range(q.size(0))] if q.ndim else [q]), bool(q.ndim)
     else:
         values, several = [float(q)], False
-    for v in values:
+    for v in q.detach().reshape(-1).tolist() if isinstance(q, Tensor) else values:
         if not 0 <= v <= 1:
             raise RuntimeError(f"{name}() q values must be in the range [0, 1], got {v}")
     return values, several
@@ -68,14 +67,15 @@ def compute(name, input, q, dim, keepdim, interpolation, out, skip_nan):
 def between(ordered, rank, d, how):
     """The element of fractional rank."""
     if how == "lower":
-        return apply(Pick, ordered, rank.floor().long(), d)
+        return apply(Pick, ordered, rank.detach().floor().long(), d)
     if how == "higher":
-        return apply(Pick, ordered, rank.ceil().long(), d)
+        return apply(Pick, ordered, rank.detach().ceil().long(), d)
     if how == "nearest":
-        return apply(Pick, ordered, rank.round().long(), d)
-    below = rank.floor()
-    weight = rank - below if how == "linear" else (rank != below).to(rank.dtype) * 0.5
-    low, high = apply(Pick, ordered, below.long(), d), apply(Pick, ordered, rank.ceil().long(), d)
+        return apply(Pick, ordered, rank.detach().round().long(), d)
+    plain = rank.detach()
+    below = plain.floor()
+    weight = rank - below if how == "linear" else (plain != below).to(rank.dtype) * 0.5
+    low, high = apply(Pick, ordered, below.long(), d), apply(Pick, ordered, plain.ceil().long(), d)
     return low.lerp(high, weight)
 
 
