@@ -4,7 +4,6 @@ from copy import deepcopy
 
 import fasttensor as ft
 
-from ..module import Module
 from ..modules.container import ModuleDict, ModuleList
 from ..parameter import Parameter
 
