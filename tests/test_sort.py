@@ -23,7 +23,7 @@ def test_sort_is_stable(name, n):
     x = ft.tensor(numbers(n, low=low)).to(getattr(ft, name))
     keys = to_lists(x)
     for descending in (False, True):
-        values, indices = ft.sort(x, descending=descending)
+        values, indices = ft.sort(x, descending=descending, stable=True)
         expected = sorted(range(n), key=lambda i: (-keys[i] if descending else keys[i]))
         assert to_lists(indices) == expected
         assert to_lists(values) == [keys[i] for i in expected]

@@ -1,6 +1,6 @@
 """Sorting along a dimension: sort, topk, kthvalue, median. See sort_keys.h for the method."""
 from libc.stdint cimport int64_t
-from fasttensor._core.dtype cimport INT64, COMPLEX64, ITEMSIZE
+from fasttensor._core.dtype cimport BOOL, INT64, COMPLEX64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, describe
 from fasttensor._core.parallel cimport parallel_for
 
@@ -11,6 +11,8 @@ cdef extern from "sort_keys.h" nogil:
     void ft_scratch_close(ft_scratch *s)
     void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending,
                      char *v, Py_ssize_t vs, char *ix, Py_ssize_t step)
+    void ft_sort_bools(ft_scratch *s, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending,
+                       char *v, Py_ssize_t vs, char *ix, Py_ssize_t step)
     void ft_topk_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int descending, char *ix, Py_ssize_t step)
     int64_t ft_select_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int stable)
     Py_ssize_t ft_first_nan(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t *count)
@@ -20,7 +22,7 @@ cdef enum:
     SORT, TOPK, KTH, MEDIAN, NANMEDIAN
 
 cdef struct Job:
-    int task, code, rank, descending
+    int task, code, rank, descending, stable
     Py_ssize_t n, k, out_n                # elements of a row, rank asked for, results of a row
     Py_ssize_t item
     Py_ssize_t sizes[64]                  # the other dimensions
@@ -51,6 +53,9 @@ cdef void job_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             x += c * j.xstep[d] * j.item
             at += c * j.vstep[d]
         ix = j.indices + at * sizeof(int64_t)
+        if j.task == SORT and j.code == BOOL and not j.stable:
+            ft_sort_bools(&s, x, j.xs, j.n, j.descending, j.values + at, j.vs, ix, j.vs * sizeof(int64_t))
+            continue
         if j.task == SORT:
             ft_sort_row(&s, j.code, <int>j.item, x, j.xs * j.item, j.n, j.descending,
                         j.values + at * j.item, j.vs * j.item, ix, j.vs * sizeof(int64_t))
@@ -110,10 +115,10 @@ cdef tuple run_job(Job *j, Tensor x, int dim, str op):
     return values, indices
 
 
-def sort(Tensor x, int dim, bint descending=False):
-    """(values, indices) along dim. Stable; NaN counts as the greatest value."""
+def sort(Tensor x, int dim, bint descending=False, bint stable=True):
+    """(values, indices) along dim. Stable (bool only where asked for); NaN counts as the greatest value."""
     cdef Job j
-    j.task, j.descending, j.k = SORT, descending, 0
+    j.task, j.descending, j.stable, j.k = SORT, descending, stable, 0
     j.n = j.out_n = x.sizes[dim] if x.rank else 1
     return run_job(&j, x, dim, "sort")
 

@@ -151,6 +151,15 @@ static void ft_decode32(const ft_scratch *s, int code, const char *x, ptrdiff_t 
     }
 }
 
+/* Bools in the order PyTorch leaves them in without stable=True: nothing but equal elements, and nobody waits for it. */
+static void ft_sort_bools(ft_scratch *s, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending, char *v, ptrdiff_t vs,
+                          char *ix, ptrdiff_t is) {
+    ft_item *items = (ft_item *)s->pairs;
+    for (ptrdiff_t i = 0; i < n; i++) { items[i].k = x[i * xs] ^ descending; items[i].i = i; }
+    ft_small_sort(items, n);
+    for (ptrdiff_t i = 0; i < n; i++) { v[i * vs] = (char)(items[i].k ^ descending); *(int64_t *)(ix + i * is) = items[i].i; }
+}
+
 /* One row sorted: values to v, positions to ix. */
 static void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending,
                         char *v, ptrdiff_t vs, char *ix, ptrdiff_t is) {

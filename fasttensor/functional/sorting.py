@@ -14,7 +14,8 @@ def pair(name, values, indices):
 def sort(input, dim=-1, descending=False, stable=False):
     """(values, indices) of input sorted along dim.
 
-    NaN counts as the greatest value. The order of equal elements is always kept, whatever `stable` says.
+    NaN counts as the greatest value. The order of equal elements is kept with `stable`, and for all dtypes but
+    bool without it.
     RuntimeError for complex dtypes.
 
     >>> import fasttensor as torch
@@ -22,7 +23,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     tensor([1, 2, 0])
     """
     need_tensor(input, "sort")
-    return pair("sort", *apply(Sort, input, wrap(input, dim, "sort"), bool(descending)))
+    return pair("sort", *apply(Sort, input, wrap(input, dim, "sort"), bool(descending), bool(stable)))
 
 
 def sort_method(self, dim=-1, descending=False, *, stable=False):
@@ -40,7 +41,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
     tensor([0, 2, 1])
     """
     need_tensor(input, "argsort")
-    return apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending))[1]
+    return apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending), bool(stable))[1]
 
 
 @with_out
@@ -53,7 +54,7 @@ def msort(input):
             [2, 3]])
     """
     need_tensor(input, "msort")
-    return apply(Sort, input, 0, False)[0]
+    return apply(Sort, input, 0, False, True)[0]
 
 
 @with_out

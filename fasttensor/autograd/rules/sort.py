@@ -11,8 +11,8 @@ def to_chosen(g, dim, indices, shape):
 
 class Sort(Rule):
     @staticmethod
-    def forward(ctx, x, dim, descending):
-        values, indices = backend(x).sort(x, dim, descending)
+    def forward(ctx, x, dim, descending, stable):
+        values, indices = backend(x).sort(x, dim, descending, stable)
         ctx.dim, ctx.shape = dim, x.shape
         ctx.save(indices)
         ctx.mark_non_differentiable(indices)
@@ -20,7 +20,7 @@ class Sort(Rule):
 
     @staticmethod
     def backward(ctx, g, _):
-        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None
+        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None, None
 
 
 class Topk(Rule):
