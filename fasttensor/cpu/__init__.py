@@ -14,7 +14,7 @@ KERNELS = {
     # convolution
     "convolution": "conv.forward", "convolution_input": "conv.forward", "convolution_weight": "conv.forward", "channel_sum": "conv.forward",
     # pooling, windows, resampling
-    "max_pool": "pool", "max_pool_backward": "pool", "max_unpool": "pool", "max_pool_gather": "pool", "avg_pool": "pool", "avg_pool_backward": "pool",
+    "max_pool": "pool", "max_pool_backward": "unpool", "max_unpool": "unpool", "max_pool_gather": "unpool", "avg_pool": "pool", "avg_pool_backward": "pool",
     "im2col": "unfold", "col2im": "unfold", "constant_pad": "pad", "resample": "resample", "resample_backward": "resample",
     **dict.fromkeys(("mm", "bmm", "addmm", "mv", "dot", "linear", "linear_backward"), "matmul"),
     "OptimPlan": "optim_step", "drop_grads": "optim_step", "norm_of": "optim_norm", "scale_": "optim_norm",

@@ -1,8 +1,6 @@
 """Pooling: the largest value or the mean of windows over the last 1 to 3 dimensions.
 
     max_pool(x, windows) -> values, int64 indices         plain, adaptive and fractional alike
-    max_pool_backward(g, indices, sizes)                  also max_unpool's forward
-    max_pool_gather(x, indices)                           also max_unpool's backward
     avg_pool(x, windows, divisor, count_padding), avg_pool_backward(g, sizes, windows, divisor, count_padding)
 
 `windows` has for each pooled dimension (starts, ends, extents, dilation): output i covers inputs starts[i],
@@ -13,9 +11,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 
-from fasttensor._core.dtype cimport FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT64, is_complex_code
+from fasttensor._core.dtype cimport FLOAT16, FLOAT32, FLOAT64, INT64, is_complex_code
 from fasttensor._core.parallel cimport parallel_for
-from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
+from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
 
 cdef extern from "pool.h" nogil:
     void ft_max_row_f32(const float *x, Py_ssize_t step, float *best, int32_t *index, int32_t at, Py_ssize_t n, int first)
@@ -127,7 +125,6 @@ cdef void max_plane(const Windows *w, const element *x, element *out, int64_t *i
     cdef Py_ssize_t o0, o1, o2, i0, i1, i2, j, n, k
     cdef Py_ssize_t *low = <Py_ssize_t *>w.low[2]
     cdef Py_ssize_t *high = <Py_ssize_t *>w.high[2]
-    cdef const element *row
     cdef element best
     cdef int32_t at[STRIP]
     cdef int64_t where
@@ -144,7 +141,7 @@ cdef void max_plane(const Windows *w, const element *x, element *out, int64_t *i
                         i1 = w.low[1][o1]
                         while i1 < w.high[1][o1]:
                             j = (i0 * w.size[1] + i1) * w.size[2] + low[o2]
-                            for k in range(w.width):
+                            for _ in range(w.width):
                                 if element is float:
                                     ft_max_row_f32(x + j, w.step, out, at, <int32_t>j, n, first)
                                 elif element is double:
@@ -270,8 +267,6 @@ cdef struct Job:
     void *x
     void *out
     int64_t *indices
-    Py_ssize_t outs, volume
-    Py_ssize_t bad
 
 
 cdef void max_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -310,52 +305,6 @@ cdef void avg_back_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexc
             avg_back_plane(job.w, <int64_t *>job.x + i * n, <int64_t *>job.out + i * v)
 
 
-cdef void scatter_plane(const element *g, const int64_t *indices, Py_ssize_t n, element *out, Py_ssize_t volume, bint add,
-                        Py_ssize_t *bad) noexcept nogil:
-    cdef Py_ssize_t i
-    memset(out, 0, volume * sizeof(element))
-    for i in range(n):
-        if indices[i] < 0 or indices[i] >= volume:
-            bad[0] = indices[i]
-        elif add:
-            out[indices[i]] += g[i]
-        else:
-            out[indices[i]] = g[i]
-
-
-cdef void gather_plane(const element *x, const int64_t *indices, Py_ssize_t n, element *out, Py_ssize_t volume, Py_ssize_t *bad) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        if indices[i] < 0 or indices[i] >= volume:
-            bad[0] = indices[i]
-        else:
-            out[i] = x[indices[i]]
-
-
-cdef void add_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Job *job = <Job *>context
-    cdef Py_ssize_t i, n = job.outs, v = job.volume
-    for i in range(begin, end):
-        if job.code == FLOAT32:
-            scatter_plane(<float *>job.x + i * n, job.indices + i * n, n, <float *>job.out + i * v, v, job.w != NULL, &job.bad)
-        elif job.code == FLOAT64:
-            scatter_plane(<double *>job.x + i * n, job.indices + i * n, n, <double *>job.out + i * v, v, job.w != NULL, &job.bad)
-        else:
-            scatter_plane(<int64_t *>job.x + i * n, job.indices + i * n, n, <int64_t *>job.out + i * v, v, job.w != NULL, &job.bad)
-
-
-cdef void gather_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Job *job = <Job *>context
-    cdef Py_ssize_t i, n = job.outs, v = job.volume
-    for i in range(begin, end):
-        if job.code == FLOAT32:
-            gather_plane(<float *>job.x + i * v, job.indices + i * n, n, <float *>job.out + i * n, v, &job.bad)
-        elif job.code == FLOAT64:
-            gather_plane(<double *>job.x + i * v, job.indices + i * n, n, <double *>job.out + i * n, v, &job.bad)
-        else:
-            gather_plane(<int64_t *>job.x + i * v, job.indices + i * n, n, <int64_t *>job.out + i * n, v, &job.bad)
-
-
 cdef Tensor shaped(Tensor x, int nd, const Py_ssize_t *tail, int code):
     """A new tensor with x's leading dimensions and `tail` for the last nd."""
     cdef Py_ssize_t sizes[64]
@@ -381,47 +330,6 @@ def max_pool(Tensor x, tuple windows):
     finally:
         free(w.memory)
     return cast(out, x.code), indices
-
-
-cdef Tensor through(Tensor x, Tensor indices, int nd, tuple sizes, bint scatter, bint add, str name):
-    cdef Job job
-    cdef Windows marker
-    cdef int code = work_code(x.code), a
-    cdef Py_ssize_t tail[3]
-    cdef Tensor plain = cast(contiguous(x), code), out
-    memset(tail, 0, sizeof(tail))
-    indices = contiguous(indices)
-    job.volume = job.outs = 1
-    for a in range(nd):
-        tail[3 - nd + a] = sizes[a]
-        job.outs *= indices.sizes[indices.rank - nd + a]
-    out = shaped(x, nd, tail, code)
-    for a in range(nd):
-        job.volume *= sizes[a] if scatter else x.sizes[x.rank - nd + a]
-    job.w = &marker if add else NULL
-    job.code, job.x, job.out, job.indices, job.bad = code, plain.ptr, out.ptr, <int64_t *>indices.ptr, -1
-    if out.count:
-        with nogil:
-            parallel_for(out.count // (job.volume if scatter else job.outs), max(1, 32768 // (job.volume + 1)),
-                         add_planes if scatter else gather_planes, &job)
-    if job.bad != -1:
-        raise RuntimeError(f"{name}: found an index {job.bad} outside of the {job.volume} positions of a plane")
-    return cast(out, x.code)
-
-
-def max_pool_backward(Tensor g, Tensor indices, tuple sizes):
-    """Adds each gradient at its index: [..., *sizes]."""
-    return through(g, indices, len(sizes), sizes, True, True, "max_pool_backward")
-
-
-def max_unpool(Tensor x, Tensor indices, tuple sizes):
-    """Puts each value at its index, zeros elsewhere; the last of equal indices stays."""
-    return through(x, indices, len(sizes), sizes, True, False, "max_unpool")
-
-
-def max_pool_gather(Tensor x, Tensor indices, int nd):
-    """The values of x at the indices."""
-    return through(x, indices, nd, tuple(indices.shape)[indices.rank - nd:], False, False, "max_unpool_backward")
 
 
 def avg_pool(Tensor x, tuple windows, Py_ssize_t divisor, bint count_padding):

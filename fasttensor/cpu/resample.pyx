@@ -5,7 +5,6 @@
 
 Linear, cubic, antialiased and nearest interpolation are such tables applied dimension by dimension.
 """
-from libc.stdint cimport int64_t
 from libc.stdlib cimport malloc, free
 
 from fasttensor._core.dtype cimport FLOAT16, FLOAT32, FLOAT64, is_complex_code

@@ -126,7 +126,8 @@ def pixel_shuffle(input, upscale_factor):
         raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
     *lead, c, h, w = input.shape
     if c % (r * r):
-        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
+        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+                           f"but input.size(-3)={c} is not divisible by {r * r}")
     n = len(lead)
     x = input.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
     return x.reshape(*lead, c // (r * r), h * r, w * r)

@@ -101,14 +101,16 @@ def target_sizes(name, nd, input, size, scale_factor, recompute):
         out = [int(n) for n in size] if hasattr(size, "__len__") else [int(size)] * nd
         if len(out) != nd:
             raise ValueError(f"{name}: input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                             f"{sizes} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+                             f"{sizes} and output size of {size}. Please provide input tensor in "
+                             "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
         return out, [None] * nd
     if scale_factor is None:
         raise ValueError(f"{name}: either size or scale_factor should be defined")
     factors = [float(f) for f in scale_factor] if hasattr(scale_factor, "__len__") else [float(scale_factor)] * nd
     if len(factors) != nd:
         raise ValueError(f"{name}: input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                         f"{sizes} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+                         f"{sizes} and scale_factor of shape {scale_factor}. Please provide input tensor in "
+                         "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
     return [math.floor(s * f) for s, f in zip(sizes, factors)], [None] * nd if recompute else factors
 
 

@@ -90,9 +90,11 @@ def check(input, grid, mode):
         raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} "
                            f"and grid with sizes {list(grid.shape)}")
     if input.dtype is not grid.dtype or not input.dtype.is_floating_point:
-        raise RuntimeError(f"grid_sampler(): expected input and grid to have the same floating point dtype, but input is {description(input)} and grid is {description(grid)}")
+        raise RuntimeError(f"grid_sampler(): expected input and grid to have the same floating point dtype, "
+                           f"but input is {description(input)} and grid is {description(grid)}")
     if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, "
+                           f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     if grid.shape[-1] != nd:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {nd} in last dimension, but got grid with sizes {list(grid.shape)}")
     if 0 in input.shape[2:]:
@@ -164,7 +166,8 @@ def affine_grid(theta, size, align_corners=None):
         raise ValueError(f"affine_grid: expected theta to have floating point type, but got {description(theta)}")
     nd = len(size) - 2
     if nd not in (2, 3) or theta.dim() != 3 or tuple(theta.shape[1:]) != (nd, nd + 1) or theta.shape[0] != size[0]:
-        raise ValueError(f"affine_grid: expected theta [N, 2, 3] for size (N, C, H, W) or [N, 3, 4] for (N, C, D, H, W), got {description(theta)} and {tuple(size)}")
+        raise ValueError(f"affine_grid: expected theta [N, 2, 3] for size (N, C, H, W) or [N, 3, 4] for (N, C, D, H, W), "
+                         f"got {description(theta)} and {tuple(size)}")
     if min(size) <= 0:
         raise ValueError(f"affine_grid: expected non-zero, positive output size. Got {tuple(size)}")
     sizes = list(size[2:])

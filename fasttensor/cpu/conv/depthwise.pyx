@@ -67,7 +67,7 @@ cdef void sweep(const real *src, const Py_ssize_t *off, Py_ssize_t taps, const r
             ft_taps_f64(taps, off, w, src + d * q[1] * q[2], bias, row, n)
         if whole:
             continue
-        for h in range(cnt[1]):
+        for _ in range(cnt[1]):
             if step[2] == 1:
                 if real is float:
                     ft_copy_f32(dst, row, cnt[2])

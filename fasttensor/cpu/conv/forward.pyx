@@ -11,7 +11,7 @@ of real and imaginary parts, integers in their own type. This file only chooses 
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 
-from fasttensor._core.dtype cimport (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, ITEMSIZE, is_integral_code, is_complex_code,
+from fasttensor._core.dtype cimport (FLOAT32, FLOAT64, is_integral_code, is_complex_code,
                                      FLOAT16, BFLOAT16, real_code, promote)
 from fasttensor._core.parallel cimport thread_count
 from fasttensor._core.storage cimport Storage, new_storage
@@ -84,7 +84,7 @@ cdef Py_ssize_t chunk_images(const Geometry *geo, Py_ssize_t channels, const Lat
 cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *bias, real *out) except False:
     cdef Lattice lat
     cdef Product p
-    cdef Storage scratch, store
+    cdef Storage scratch, _store
     cdef Py_ssize_t ci = geo.c // geo.groups, co = geo.o // geo.groups, kernel = volume(geo.kernel), c, t, image, chunk
     cdef Tap *taps
     cdef Py_ssize_t *off
@@ -117,7 +117,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
     try:
         while image < geo.n:
             p.images = min(chunk, geo.n - image)
-            store = laid_out(x + image * geo.c * lat.volume, &lat, p.images * geo.c, &ready)
+            _store = laid_out(x + image * geo.c * lat.volume, &lat, p.images * geo.c, &ready)
             p.x, p.out = ready, out + image * p.oimage
             with nogil:
                 multiply(&p, scratch.ptr, <real *>NULL)
@@ -130,7 +130,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
 cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bias, real *out) except False:
     cdef Lattice lat
     cdef Product p
-    cdef Storage scratch, store
+    cdef Storage scratch, _store
     cdef Py_ssize_t ci = geo.c // geo.groups, co = geo.o // geo.groups, kernel = volume(geo.kernel), o, t, n, image, chunk
     cdef Py_ssize_t r[3]
     cdef Tap *taps
@@ -163,7 +163,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
     try:
         while image < geo.n:
             p.images = min(chunk, geo.n - image)
-            store = laid_out(g + image * geo.o * lat.volume, &lat, p.images * geo.o, &ready)
+            _store = laid_out(g + image * geo.o * lat.volume, &lat, p.images * geo.o, &ready)
             p.x = ready
             for r[0] in range(geo.stride[0]):
                 for r[1] in range(geo.stride[1]):
@@ -189,7 +189,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
 
 cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) except False:
     cdef Lattice lat
-    cdef Storage scratch, store, sums
+    cdef Storage scratch, _store, sums
     cdef Py_ssize_t kernel = volume(geo.kernel), chunk, splits, image = 0, images
     cdef size_t size, parts
     cdef const real *ready
@@ -212,7 +212,7 @@ cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) exc
     try:
         while image < geo.n:
             images = min(chunk, geo.n - image)
-            store = laid_out(x + image * geo.c * lat.volume, &lat, images * geo.c, &ready)
+            _store = laid_out(x + image * geo.c * lat.volume, &lat, images * geo.c, &ready)
             with nogil:
                 weight_gradient(geo, &lat, ready, geo.c * lat.plane, g + image * geo.o * volume(geo.out), images,
                                 taps, <Py_ssize_t *>(taps + kernel), <real *>scratch.ptr, partial, splits, image == 0)
@@ -354,7 +354,7 @@ def channel_sum(Tensor g):
     """Sums over all dimensions but the second."""
     cdef int code = g.code, work = FLOAT32 if code == FLOAT16 or code == BFLOAT16 else code, a
     cdef Tensor out, parts
-    cdef Py_ssize_t plane = 1, i
+    cdef Py_ssize_t plane = 1
     for a in range(2, g.rank):
         plane *= g.sizes[a]
     g = contiguous_like(g, work)

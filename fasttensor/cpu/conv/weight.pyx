@@ -63,7 +63,7 @@ cdef void transpose_task(Work *job, Py_ssize_t index, const real *kind) noexcept
     cdef Py_ssize_t group = rest % job.geo.groups, image = rest // job.geo.groups
     cdef Py_ssize_t vectors = (job.co + lanes - 1) // lanes
     cdef Py_ssize_t width = panel_vectors(vectors, panel, job.panels, &first) * lanes
-    cdef Py_ssize_t have = min(width, job.co - first * lanes), i
+    cdef Py_ssize_t have = min(width, job.co - first * lanes)
     cdef const real *src = <const real *>job.g + ((image * job.geo.groups + group) * job.co + first * lanes) * job.pixels
     cdef real *dst = <real *>job.transposed + ((group * vectors + first) * job.images + image * (width // lanes)) * job.pixels * lanes
     if have < width:

@@ -45,7 +45,7 @@ cdef struct Work:
     Py_ssize_t bytes                # scratch of one thread
     Py_ssize_t ustep                # from one of the 16 parts of u to the next
     Py_ssize_t n, inputs, outputs, height, width
-    Py_ssize_t rows, columns, pitch # tiles of an image; of a laid-out row
+    Py_ssize_t rows, columns, pitch     # tiles of an image; of a laid-out row
     Py_ssize_t panels, splits, per  # panels; tasks that share one; outputs of a task
     Py_ssize_t image_panels         # of one image, 0 where panels run through images
     const Lattice *lat
@@ -146,8 +146,8 @@ cdef void transform(Work *job, Run *runs, int count, Py_ssize_t first, int nv, f
 
 cdef void panel_task(Work *job, Py_ssize_t index) noexcept nogil:
     cdef Run runs[WIDE]
-    cdef Py_ssize_t first, o, wide, last, left, low, high
-    cdef int nv, count, rows, r, i, k, s
+    cdef Py_ssize_t first, o, wide, left, low, high
+    cdef int nv, count, rows, r, i, k
     cdef float *v = <float *>(job.scratch + thread_index() * job.bytes)
     cdef float *m = v + 16 * (job.inputs * WIDE + LANES)
     cdef float *packed = m + 16 * FT_ROWS * WIDE
@@ -191,7 +191,6 @@ cdef bint winograd(const Geometry *geo, const float *x, const float *w, const fl
     cdef Storage ready, u, scratch
     cdef Py_ssize_t chunk, image = 0, plane, size, result
     cdef int a
-    cdef bint finite
     job.gradient, job.w, job.bias, job.finite = gradient, w, bias, True
     if gradient:
         job.inputs, job.outputs, job.height, job.width = geo.o, geo.c, geo.size[1], geo.size[2]
