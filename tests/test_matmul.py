@@ -1,4 +1,5 @@
 """Matrix products against plain sums in float64, over layouts, dtypes and shapes; their gradients and errors."""
+
 import itertools
 import math
 
@@ -9,7 +10,19 @@ import fasttensor as ft
 np = pytest.importorskip("numpy")
 RNG = np.random.default_rng(0)
 LAYOUTS = ("rows", "columns", "padded", "strided", "expanded")
-SHAPES = [(1, 1, 1), (4, 8, 8), (7, 5, 3), (1, 50, 20), (50, 1, 20), (33, 49, 65), (9, 100, 801), (3, 200, 33), (130, 97, 400), (64, 10, 250), (3, 5, 40001)]
+SHAPES = [
+    (1, 1, 1),
+    (4, 8, 8),
+    (7, 5, 3),
+    (1, 50, 20),
+    (50, 1, 20),
+    (33, 49, 65),
+    (9, 100, 801),
+    (3, 200, 33),
+    (130, 97, 400),
+    (64, 10, 250),
+    (3, 5, 40001),
+]
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
@@ -17,7 +30,11 @@ def array(shape, dtype="float64"):
     if dtype in INTEGERS:
         return RNG.integers(0 if dtype == "uint8" else -100, 100, shape).astype(dtype)
     values = RNG.standard_normal(shape)
-    return (values + 1j * RNG.standard_normal(shape)).astype(dtype) if dtype.startswith("complex") else np.asarray(values, dtype)
+    return (
+        (values + 1j * RNG.standard_normal(shape)).astype(dtype)
+        if dtype.startswith("complex")
+        else np.asarray(values, dtype)
+    )
 
 
 def laid_out(m, n, layout, dtype):
@@ -44,7 +61,9 @@ def close(result, a, b, dtype):
         return np.array_equal(result, (a.astype("int64") @ b.astype("int64")).astype(dtype))
     wide = "complex128" if dtype.startswith("complex") else "float64"
     exact, bound = a.astype(wide) @ b.astype(wide), np.abs(a).astype("float64") @ np.abs(b).astype("float64")
-    return bool((np.abs(result - exact) <= (3e-6 if dtype in ("float32", "complex64") else 1e-14) * bound + 1e-300).all())
+    return bool(
+        (np.abs(result - exact) <= (3e-6 if dtype in ("float32", "complex64") else 1e-14) * bound + 1e-300).all()
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", *INTEGERS])
@@ -62,13 +81,22 @@ def test_half_types_sum_in_float32(name):
     dtype = getattr(ft, name)
     for m, n, k in [(5, 60, 701), (33, 10, 77), (1, 100, 16), (70, 1, 999), (3, 3, 1)]:
         for la, lb in itertools.product(LAYOUTS, repeat=2):
-            a, b = tensor_of(laid_out(m, k, la, "float32"), la).to(dtype), tensor_of(laid_out(k, n, lb, "float32"), lb).to(dtype)
-            a, b = (a.t().contiguous().t() if la == "columns" else a), (b.t().contiguous().t() if lb == "columns" else b)
+            a, b = (
+                tensor_of(laid_out(m, k, la, "float32"), la).to(dtype),
+                tensor_of(laid_out(k, n, lb, "float32"), lb).to(dtype),
+            )
+            a, b = (
+                (a.t().contiguous().t() if la == "columns" else a),
+                (b.t().contiguous().t() if lb == "columns" else b),
+            )
             exact, bound = a.double() @ b.double(), a.double().abs() @ b.double().abs()
             result = a @ b
             rounding = 1e-3 if name == "float16" else 8e-3
             assert result.dtype == dtype
-            assert bool(((result.double() - exact).abs() <= rounding * exact.abs() + 1e-6 * bound + 1e-7).all()), (la, lb)
+            assert bool(((result.double() - exact).abs() <= rounding * exact.abs() + 1e-6 * bound + 1e-7).all()), (
+                la,
+                lb,
+            )
     ones = ft.ones(1, 5000, dtype=dtype)
     assert (ones @ ones.t()).item() == (5000 if name == "float16" else 4992)
 
@@ -85,6 +113,7 @@ def test_no_elements(shape):
 def test_batches_broadcast_by_stride():
     def check(x, y):
         np.testing.assert_allclose(ft.matmul(ft.from_numpy(x), ft.from_numpy(y)).numpy(), x @ y, rtol=1e-5, atol=1e-5)
+
     check(array((2, 1, 5, 7), "float32"), array((3, 7, 4), "float32"))
     x, w = array((3, 4, 5), "float32"), array((5, 6), "float32")
     check(x, w)
@@ -112,10 +141,15 @@ def test_addend_broadcasts(beta, alpha):
         np.testing.assert_allclose(result.numpy(), beta * c + alpha * (a @ b), rtol=1e-4, atol=1e-4)
     c = ft.ones(3, 2, 4)
     assert bool((ft.baddbmm(c, ft.ones(3, 2, 5), ft.ones(3, 5, 4), beta=beta, alpha=alpha) == beta + 5 * alpha).all())
-    assert c.baddbmm_(ft.ones(3, 2, 5), ft.ones(3, 5, 4), beta=beta, alpha=alpha) is c and c[0, 0, 0].item() == beta + 5 * alpha
+    assert (
+        c.baddbmm_(ft.ones(3, 2, 5), ft.ones(3, 5, 4), beta=beta, alpha=alpha) is c
+        and c[0, 0, 0].item() == beta + 5 * alpha
+    )
 
 
-@pytest.mark.parametrize("shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003)])
+@pytest.mark.parametrize(
+    "shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003)]
+)
 def test_same_bits_at_any_thread_count(shape):
     m, n, k = shape
     a, b = ft.from_numpy(array((m, k), "float32")), ft.from_numpy(array((n, k), "float32"))
@@ -133,6 +167,7 @@ def test_same_bits_at_any_thread_count(shape):
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid"])
 def test_fused_activation(activation):
     from fasttensor.cpu.matmul import linear
+
     x, w, b = (ft.from_numpy(array(s, "float32")) for s in ((50, 500), (60, 500), (60,)))
     y = x @ w.t() + b
     F = ft.nn.functional
@@ -190,26 +225,34 @@ def test_gradient_only_where_needed():
     assert a.grad is None and bool((b.grad == 2).all())
 
 
-@pytest.mark.parametrize("call,message", [
-    (lambda: ft.ones(2, 3) @ ft.ones(4, 5), "2x3 and 4x5"),
-    (lambda: ft.mm(ft.ones(2, 3), ft.ones(3)), "2-d"),
-    (lambda: ft.ones(2, 3) @ ft.ones(3, 2, dtype=ft.float64), "dtype"),
-    (lambda: ft.bmm(ft.ones(2, 3, 4), ft.ones(3, 4, 5)), "batch2"),
-    (lambda: ft.matmul(ft.ones(2, 3, 4), ft.ones(3, 4, 5)), "broadcast"),
-    (lambda: ft.matmul(ft.ones(()), ft.ones(2)), "1D"),
-    (lambda: ft.dot(ft.ones(2), ft.ones(3)), "number of elements"),
-    (lambda: ft.addmm(ft.ones(5, 5), ft.ones(2, 3), ft.ones(3, 4)), "broadcast"),
-    (lambda: ft.addr(ft.ones(2, 3, dtype=ft.int64), ft.ones(2, dtype=ft.int64), ft.ones(3, dtype=ft.int64), beta=0.5), "integral"),
-    (lambda: ft.ones(2, 2, dtype=ft.bool) @ ft.ones(2, 2, dtype=ft.bool), "Bool"),
-    (lambda: ft.nn.functional.linear(ft.ones(2, 3), ft.ones(4, 5)), "2x3 and 5x4"),
-    (lambda: ft.einsum("ij,jk->ik", ft.ones(2, 3)), "fewer operands"),
-    (lambda: ft.einsum("ij,jk->iz", ft.ones(2, 3), ft.ones(3, 4)), "output subscript z"),
-    (lambda: ft.einsum("ij,jk", ft.ones(2, 3), ft.ones(4, 4)), "subscript j"),
-    (lambda: ft.einsum("i", ft.ones(2, 3)), "number of subscripts"),
-    (lambda: ft.tensordot(ft.ones(2, 3), ft.ones(4, 5), 1), "contracted dimensions"),
-    (lambda: ft.linalg.multi_dot([ft.ones(2, 2)]), "at least 2"),
-    (lambda: ft.matrix_power(ft.ones(2, 3), 2), "square"),
-])
+@pytest.mark.parametrize(
+    "call,message",
+    [
+        (lambda: ft.ones(2, 3) @ ft.ones(4, 5), "2x3 and 4x5"),
+        (lambda: ft.mm(ft.ones(2, 3), ft.ones(3)), "2-d"),
+        (lambda: ft.ones(2, 3) @ ft.ones(3, 2, dtype=ft.float64), "dtype"),
+        (lambda: ft.bmm(ft.ones(2, 3, 4), ft.ones(3, 4, 5)), "batch2"),
+        (lambda: ft.matmul(ft.ones(2, 3, 4), ft.ones(3, 4, 5)), "broadcast"),
+        (lambda: ft.matmul(ft.ones(()), ft.ones(2)), "1D"),
+        (lambda: ft.dot(ft.ones(2), ft.ones(3)), "number of elements"),
+        (lambda: ft.addmm(ft.ones(5, 5), ft.ones(2, 3), ft.ones(3, 4)), "broadcast"),
+        (
+            lambda: ft.addr(
+                ft.ones(2, 3, dtype=ft.int64), ft.ones(2, dtype=ft.int64), ft.ones(3, dtype=ft.int64), beta=0.5
+            ),
+            "integral",
+        ),
+        (lambda: ft.ones(2, 2, dtype=ft.bool) @ ft.ones(2, 2, dtype=ft.bool), "Bool"),
+        (lambda: ft.nn.functional.linear(ft.ones(2, 3), ft.ones(4, 5)), "2x3 and 5x4"),
+        (lambda: ft.einsum("ij,jk->ik", ft.ones(2, 3)), "fewer operands"),
+        (lambda: ft.einsum("ij,jk->iz", ft.ones(2, 3), ft.ones(3, 4)), "output subscript z"),
+        (lambda: ft.einsum("ij,jk", ft.ones(2, 3), ft.ones(4, 4)), "subscript j"),
+        (lambda: ft.einsum("i", ft.ones(2, 3)), "number of subscripts"),
+        (lambda: ft.tensordot(ft.ones(2, 3), ft.ones(4, 5), 1), "contracted dimensions"),
+        (lambda: ft.linalg.multi_dot([ft.ones(2, 2)]), "at least 2"),
+        (lambda: ft.matrix_power(ft.ones(2, 3), 2), "square"),
+    ],
+)
 def test_errors(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
@@ -219,8 +262,12 @@ def test_einsum_forms():
     a, b = array((2, 3, 4)), array((2, 4, 5))
     x, y = ft.from_numpy(a), ft.from_numpy(b)
     for equation in ("bij,bjk->bik", "bij,bjk", "...ij,...jk->...ik", "bij, bjk -> kb", "bij,bjk->", "bij,cjk->bcik"):
-        np.testing.assert_allclose(ft.einsum(equation, x, y).numpy(), np.einsum(equation.replace(" ", ""), a, b), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(ft.einsum(x, [0, 1, 2], y, [0, 2, 3], [0, 3]).numpy(), np.einsum("bij,bjk->bk", a, b), rtol=1e-10)
+        np.testing.assert_allclose(
+            ft.einsum(equation, x, y).numpy(), np.einsum(equation.replace(" ", ""), a, b), rtol=1e-10, atol=1e-12
+        )
+    np.testing.assert_allclose(
+        ft.einsum(x, [0, 1, 2], y, [0, 2, 3], [0, 3]).numpy(), np.einsum("bij,bjk->bk", a, b), rtol=1e-10
+    )
     assert ft.einsum("ij->ji", x[0]).shape == (4, 3)
 
 

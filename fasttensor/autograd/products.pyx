@@ -35,7 +35,8 @@ cdef Tensor record_mm(Tensor a, Tensor b):
     cdef Node node
     cdef bint need_a = requires(a), need_b = requires(b)
     if (need_a or need_b) and grad_enabled():
-        node = new_node(mm_backward, "BmmBackward0" if b.rank > 2 else "MmBackward0" if a.rank == 2 else "UnsafeViewBackward0")
+        label = "BmmBackward0" if b.rank > 2 else "MmBackward0" if a.rank == 2 else "UnsafeViewBackward0"
+        node = new_node(mm_backward, label)
         add_input(node, a)
         add_input(node, b)
         set_saved(node, (a if need_b else None, b if need_a else None))
@@ -63,7 +64,9 @@ cdef tuple product_gradients(Tensor g, object a, object b, bint rows):
         if b is not None:
             ga = product(g, <Tensor>b, 0, TRANSPOSED | CONJUGATED, None, 0, 1, 0)
         if a is not None:
-            gb = product(flat_rows(<Tensor>a) if rows else a, flat_rows(g) if rows else g, TRANSPOSED | CONJUGATED, 0, None, 0, 1, 0)
+            if rows:
+                a, g = flat_rows(<Tensor>a), flat_rows(g)
+            gb = product(<Tensor>a, g, TRANSPOSED | CONJUGATED, 0, None, 0, 1, 0)
     else:
         if b is not None:
             ga = backend(g).bmm(g, b, 0, TRANSPOSED | CONJUGATED)
@@ -146,7 +149,10 @@ cdef object vector_backward(Node node, object grad):
     if v is not None:
         gm = grad.unsqueeze(1) * conj_of(<Tensor>v)
     if m is not None:
-        gv = matrix_by_vector(<Tensor>m, g, TRANSPOSED | CONJUGATED) if g.dev == CPU and not grad_enabled() else try_vector(adjoint(<Tensor>m), grad)
+        if g.dev == CPU and not grad_enabled():
+            gv = matrix_by_vector(<Tensor>m, g, TRANSPOSED | CONJUGATED)
+        else:
+            gv = try_vector(adjoint(<Tensor>m), grad)
     return gm, gv
 
 
@@ -155,14 +161,18 @@ def try_addmm(c, a, b, beta, alpha):
     cdef Tensor x, y, z, out
     cdef Node node
     cdef int dim, lead
-    if not fits(a, b) or not isinstance(c, Tensor) or not isinstance(beta, (int, float)) or not isinstance(alpha, (int, float)):
+    cdef Py_ssize_t n
+    if not fits(a, b) or not isinstance(c, Tensor):
+        return None
+    if not isinstance(beta, (int, float)) or not isinstance(alpha, (int, float)):
         return None
     x, y, z = a, b, c
     lead = x.rank - z.rank
     if x.rank != y.rank or lead < 0 or z.code != x.code or z.dev != x.dev or not is_float_code(x.code):
         return None
     for dim in range(z.rank):
-        if z.sizes[dim] != 1 and z.sizes[dim] != (x.sizes[dim + lead] if dim + lead < x.rank - 1 else y.sizes[y.rank - 1]):
+        n = x.sizes[dim + lead] if dim + lead < x.rank - 1 else y.sizes[y.rank - 1]
+        if z.sizes[dim] != 1 and z.sizes[dim] != n:
             return None
     out = product(x, y, 0, 0, z, beta, alpha, 0) if x.dev == CPU else backend(x).addmm(z, x, y, beta, alpha)
     if grad_enabled() and (requires(z) or requires(x) or requires(y)):

@@ -129,7 +129,8 @@ cdef void rows_of_c(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept no
            t.c + begin * t.ldc * t.size, <int>t.ldc)
 
 
-cdef bint layout(Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t rs, Py_ssize_t cs, bint conj, int *trans, int *ld) noexcept nogil:
+cdef bint layout(Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t rs, Py_ssize_t cs, bint conj, int *trans,
+                 int *ld) noexcept nogil:
     """Whether BLAS reads a matrix of these strides, and under which names."""
     if cs == 1 and rs >= cols and rs <= INT_MAX:
         trans[0], ld[0] = CONJ_NO_TRANS if conj else NO_TRANS, <int>rs
@@ -140,7 +141,8 @@ cdef bint layout(Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t rs, Py_ssize_t cs,
     return False
 
 
-cdef bint complex_gemm(int code, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char *a, Py_ssize_t ars, Py_ssize_t acs, bint conj_a,
+cdef bint complex_gemm(int code, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char *a, Py_ssize_t ars,
+                       Py_ssize_t acs, bint conj_a,
                        const char *b, Py_ssize_t brs, Py_ssize_t bcs, bint conj_b, char *c, Py_ssize_t ldc) except -1:
     cdef ComplexTask t
     if not _searched:

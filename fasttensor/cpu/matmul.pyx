@@ -73,7 +73,8 @@ cdef bint by_blas(Product *g, bint conj_a, bint conj_b) except -1:
             oa += place * g.batch_a[dim]
             ob += place * g.batch_b[dim]
             oc += place * g.batch_c[dim]
-        if not complex_gemm(g.code, g.m, g.n, g.k, g.a + oa * size, g.ars, g.acs, conj_a, g.b + ob * size, g.brs, g.bcs, conj_b,
+        if not complex_gemm(g.code, g.m, g.n, g.k, g.a + oa * size, g.ars, g.acs, conj_a, g.b + ob * size, g.brs,
+                            g.bcs, conj_b,
                             g.c + oc * size, g.crs):
             return False
     return True
@@ -88,7 +89,8 @@ cdef int multiply_complex(Product *g, int conj_a, int conj_b) except -1:
     if g.m * <double>g.n * g.k >= BLAS_PAYS and by_blas(g, conj_a, conj_b):
         return 0
     whole.code = FLOAT32 if g.code == COMPLEX64 else FLOAT64
-    whole.ars, whole.acs, whole.brs, whole.bcs, whole.crs, whole.ccs = 2 * g.ars, 2 * g.acs, 2 * g.brs, 2 * g.bcs, 2 * g.crs, 2 * g.ccs
+    whole.ars, whole.acs, whole.brs, whole.bcs = 2 * g.ars, 2 * g.acs, 2 * g.brs, 2 * g.bcs
+    whole.crs, whole.ccs = 2 * g.crs, 2 * g.ccs
     for dim in range(g.batch_rank):
         steps[0][dim], steps[1][dim], steps[2][dim] = 2 * g.batch_a[dim], 2 * g.batch_b[dim], 2 * g.batch_c[dim]
     whole.batch_a, whole.batch_b, whole.batch_c = steps[0], steps[1], steps[2]
@@ -110,7 +112,8 @@ cdef void fill_zero(Tensor t) noexcept nogil:
     memset(t.ptr, 0, t.count * ITEMSIZE[t.code])
 
 
-cdef bint combine(complexes *out, const complexes *d, Tensor like, Py_ssize_t *steps, complexes beta, complexes alpha) noexcept:
+cdef bint combine(complexes *out, const complexes *d, Tensor like, Py_ssize_t *steps, complexes beta,
+                  complexes alpha) noexcept:
     """out = alpha * out + beta * d for contiguous `out` and d of any strides over the shape of `like`."""
     cdef Py_ssize_t i, rest, place
     cdef int dim
@@ -134,7 +137,8 @@ cdef bint broadcast_steps(Tensor d, Tensor out, Py_ssize_t *steps) except False:
         elif d.sizes[dim - lead] == out.sizes[dim]:
             steps[dim] = d.steps[dim - lead]
         else:
-            raise RuntimeError(f"addmm: the addend {describe(d)} does not broadcast to {describe(out)}; its sizes must be 1 or equal to the product's")
+            raise RuntimeError(f"addmm: the addend {describe(d)} does not broadcast to {describe(out)};"
+                               " its sizes must be 1 or equal to the product's")
     return True
 
 
@@ -157,8 +161,10 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
     cdef Py_ssize_t sizes[MAX_RANK]
     cdef Py_ssize_t steps[4][MAX_RANK]
     cdef Tensor out, addend = None
+    cdef char *other = NULL
     if rank > MAX_RANK or a.rank < 2 or b.rank < 2 or x.cols != y.rows or a.code != b.code:
-        raise RuntimeError(f"matrix product: {describe(a)} and {describe(b)} do not fit (transposed: {ta & 1}, {tb & 1})")
+        raise RuntimeError(f"matrix product: {describe(a)} and {describe(b)} do not fit"
+                           f" (transposed: {ta & 1}, {tb & 1})")
     for dim in range(lead):
         da, db = dim - (rank - a.rank), dim - (rank - b.rank)
         sizes[dim] = a.sizes[da] if da >= 0 else 1
@@ -173,7 +179,8 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
     if out.count == 0:
         return cast(out, code)
     if code == BOOL:
-        raise RuntimeError(f"\"addmm_impl_cpu_\" not implemented for 'Bool': cast {describe(a)} and {describe(b)} to an integer or floating point dtype")
+        raise RuntimeError(f"\"addmm_impl_cpu_\" not implemented for 'Bool': cast {describe(a)} and"
+                           f" {describe(b)} to an integer or floating point dtype")
     start_product(&g, code, x.rows, y.cols, x.cols)
     g.a, g.ars, g.acs = x.ptr, x.rs, x.cs
     g.b, g.brs, g.bcs = y.ptr, y.rs, y.cs
@@ -190,10 +197,12 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
     if code >= COMPLEX64:
         multiply_complex(&g, ta & CONJUGATED, tb & CONJUGATED)
         if addend is not None or alpha != 1:
+            if addend is not None:
+                other = addend.ptr
             if code == COMPLEX64:
-                combine[floatcomplex](<float complex *>out.ptr, <float complex *>(NULL if addend is None else addend.ptr), out, steps[3], beta, alpha)
+                combine[floatcomplex](<float complex *>out.ptr, <float complex *>other, out, steps[3], beta, alpha)
             else:
-                combine[doublecomplex](<double complex *>out.ptr, <double complex *>(NULL if addend is None else addend.ptr), out, steps[3], beta, alpha)
+                combine[doublecomplex](<double complex *>out.ptr, <double complex *>other, out, steps[3], beta, alpha)
         return out
     if alpha != 1:
         set_number(&g.alpha, code, alpha)
@@ -327,7 +336,8 @@ cdef Tensor reshaped(Tensor x, int rank, const Py_ssize_t *sizes):
 
 
 cdef Tensor dot_plain(Tensor x, Tensor y, bint conj):
-    cdef Tensor out = product(as_matrix(x, False), as_matrix(y, True), CONJUGATED if conj else 0, 0, None, 0, 1, ACT_NONE)
+    cdef Tensor out = product(as_matrix(x, False), as_matrix(y, True), CONJUGATED if conj else 0, 0, None, 0, 1,
+                              ACT_NONE)
     return reshaped(out, 0, NULL)
 
 

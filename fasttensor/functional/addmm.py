@@ -1,5 +1,6 @@
 """Products with an addend: addmm and its relatives. The addend is read in the same pass as the product is
 written; where beta is 0 it is not read at all."""
+
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.products import try_addmm
@@ -26,7 +27,9 @@ def expanded(name, c, shape):
     try:
         return c.expand(shape)
     except RuntimeError:
-        raise RuntimeError(f"{name}: the addend {show(c)} does not broadcast to the product's shape {tuple(shape)}") from None
+        raise RuntimeError(
+            f"{name}: the addend {show(c)} does not broadcast to the product's shape {tuple(shape)}"
+        ) from None
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
@@ -39,7 +42,11 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]
     tensor([6., 6., 6.])
     """
-    result = try_addmm(input, mat1, mat2, beta, alpha) if out is None and isinstance(mat1, Tensor) and mat1.ndim == 2 else None
+    result = (
+        try_addmm(input, mat1, mat2, beta, alpha)
+        if out is None and isinstance(mat1, Tensor) and mat1.ndim == 2
+        else None
+    )
     if result is not None:
         return result
     check_tensors("addmm", input, mat1, mat2)
@@ -55,6 +62,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
     """`addmm` followed by relu, or by the tanh form of gelu with `use_gelu`."""
     from fasttensor.nn.functional import gelu, relu
+
     result = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return give(out, gelu(result, approximate="tanh") if use_gelu else relu(result), "_addmm_activation")
 
@@ -97,7 +105,9 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     addend = expanded("addr", input, product.shape)
     if boolean:
         if not (isinstance(beta, (bool, int)) and isinstance(alpha, (bool, int))):
-            raise RuntimeError(f"addr: For Boolean inputs, arguments beta and alpha must be Booleans, got {beta} and {alpha}")
+            raise RuntimeError(
+                f"addr: For Boolean inputs, arguments beta and alpha must be Booleans, got {beta} and {alpha}"
+            )
         product = product if alpha else product & False
         return give(out, addend | product if beta else product, "addr")
     for factor, key in ((beta, "beta"), (alpha, "alpha")):
@@ -105,7 +115,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
             raise RuntimeError(f"addr: For integral input tensors, argument {key} must not be a floating point number.")
     if alpha != 1:
         product = alpha * product
-    if beta == 0:       # input takes part in the dtype alone, so that NaN in it does not count
+    if beta == 0:  # input takes part in the dtype alone, so that NaN in it does not count
         return give(out, product.to(promote_types(product.dtype, input.dtype)), "addr")
     return give(out, (addend if beta == 1 else beta * addend) + product, "addr")
 
@@ -118,7 +128,11 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.baddbmm(fasttensor.ones(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
-    result = try_addmm(input, batch1, batch2, beta, alpha) if out is None and isinstance(batch1, Tensor) and batch1.ndim == 3 else None
+    result = (
+        try_addmm(input, batch1, batch2, beta, alpha)
+        if out is None and isinstance(batch1, Tensor) and batch1.ndim == 3
+        else None
+    )
     if result is not None:
         return result
     check_tensors("baddbmm", input, batch1, batch2)
@@ -141,7 +155,14 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     check_dtypes("addbmm", input, batch1, batch2)
     b, n, m = batch1.shape
     # The sum over the batch is a product over (batch, m) at once.
-    return addmm(input, batch1.transpose(0, 1).reshape(n, b * m), batch2.reshape(b * m, batch2.shape[2]), beta=beta, alpha=alpha, out=out)
+    return addmm(
+        input,
+        batch1.transpose(0, 1).reshape(n, b * m),
+        batch2.reshape(b * m, batch2.shape[2]),
+        beta=beta,
+        alpha=alpha,
+        out=out,
+    )
 
 
 FUSED = (addmm, addmv, addr, addbmm, baddbmm)

@@ -1,4 +1,5 @@
 """Products of many matrices, powers, and dot products along a dimension."""
+
 from importlib import import_module
 
 from fasttensor.autograd.rule import apply
@@ -45,7 +46,10 @@ def multi_dot(tensors, *, out=None):
     for place, t in enumerate(tensors):
         inside = 0 < place < n - 1
         if t.ndim != 2 and (inside or t.ndim != 1):
-            raise RuntimeError(f"multi_dot(): {'tensor' if inside else 'the first and last tensors'} {place} must be {'2D' if inside else '1D or 2D'} but got {t.ndim}D ({show(t)})")
+            raise RuntimeError(
+                f"multi_dot(): {'tensor' if inside else 'the first and last tensors'} {place} must be "
+                f"{'2D' if inside else '1D or 2D'} but got {t.ndim}D ({show(t)})"
+            )
     row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if row:
         tensors[0] = tensors[0].unsqueeze(0)
@@ -53,7 +57,10 @@ def multi_dot(tensors, *, out=None):
         tensors[-1] = tensors[-1].unsqueeze(1)
     for place in range(n - 1):
         if tensors[place].shape[1] != tensors[place + 1].shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {place} and {place + 1} with shapes {list(tensors[place].shape)} and {list(tensors[place + 1].shape)} cannot be multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {place} and {place + 1} with shapes {list(tensors[place].shape)} and "
+                f"{list(tensors[place + 1].shape)} cannot be multiplied"
+            )
     result = in_order(tensors, cheapest_order([t.shape[0] for t in tensors] + [tensors[-1].shape[1]]), 0, n - 1)
     if row:
         result = result.squeeze(0)
@@ -68,7 +75,9 @@ def cheapest_order(sizes):
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i, j], cut[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+            cost[i, j], cut[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
     return cut
 
 
@@ -107,14 +116,13 @@ def matrix_power(input, n, *, out=None):
             [0., 1.]])
     """
     check_tensors("linalg.matrix_power", input)
-    if not (input.is_floating_point() or input.is_complex()) :
-        raise RuntimeError(f"linalg.matrix_power: Expected a floating point or complex tensor as input, got {show(input)}")
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but got {show(input)}")
     if n < 0:
         input, n = import_module("fasttensor.linalg").inv(input), -n
     if n == 0:
         from fasttensor.functional.ranges import eye
+
         unit = eye(input.shape[-1], dtype=input.dtype, device=input.device)
         return give(out, apply(Unit, input, unit), "linalg.matrix_power")
     result = None

@@ -1,5 +1,6 @@
 """Products written by their indices: einsum, tensordot, kron, bilinear. All come down to one batched
 matrix product a pair of operands."""
+
 import string
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ from fasttensor.functional.common import give
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, numel, show
 
 __all__ = ["einsum", "kron", "tensordot"]
-LETTERS = string.ascii_uppercase + string.ascii_lowercase       # in the order of sublist numbers
+LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in the order of sublist numbers
 
 
 def einsum(*args):
@@ -26,7 +27,10 @@ def einsum(*args):
     torch.Size([2, 4])
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and "
+            "its subscripts list"
+        )
     if isinstance(args[0], str):
         equation, operands = args[0], list(args[1:])
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -44,9 +48,14 @@ def einsum(*args):
     check_tensors("einsum", *operands)
     if len(terms) != len(operands):
         few = "fewer" if len(operands) < len(terms) else "more"
-        raise RuntimeError(f"einsum(): {few} operands were provided than specified in the equation {equation!r}: {len(operands)} for {len(terms)}")
+        raise RuntimeError(
+            f"einsum(): {few} operands were provided than specified in the equation {equation!r}: "
+            f"{len(operands)} for {len(terms)}"
+        )
     check_dtypes("einsum", *operands)
-    return contract([prepare(t, term, k, equation) for k, (t, term) in enumerate(zip(operands, terms))], result, equation)
+    return contract(
+        [prepare(t, term, k, equation) for k, (t, term) in enumerate(zip(operands, terms))], result, equation
+    )
 
 
 @lru_cache(512)
@@ -64,7 +73,11 @@ def pair_plan(equation, p, q):
     batch = [c for c in left if c in right and c in result]
     summed = [c for c in left if c in right and c not in result]
     rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
-    if not summed or not set(rows + columns) <= set(result) or any(p[left.index(c)] != q[right.index(c)] for c in batch + summed):
+    if (
+        not summed
+        or not set(rows + columns) <= set(result)
+        or any(p[left.index(c)] != q[right.index(c)] for c in batch + summed)
+    ):
         return None
     sizes = {**dict(zip(left, p)), **dict(zip(right, q))}
     n, m, k, o = (numel(sizes[c] for c in group) for group in (batch, rows, summed, columns))
@@ -74,9 +87,14 @@ def pair_plan(equation, p, q):
     def step(have, want, shape):
         order = None if list(have) == want else tuple(have.index(c) for c in want)
         return order, None if tuple(sizes[c] for c in want) == shape else shape
+
     full = tuple(sizes[c] for c in out)
-    return (*step(left, batch + rows + summed, head + (m, k)), *step(right, batch + summed + columns, head + (k, o)),
-            None if full == head + (m, o) else full, None if out == list(result) else tuple(out.index(c) for c in result))
+    return (
+        *step(left, batch + rows + summed, head + (m, k)),
+        *step(right, batch + summed + columns, head + (k, o)),
+        None if full == head + (m, o) else full,
+        None if out == list(result) else tuple(out.index(c) for c in result),
+    )
 
 
 def run_pair(plan, a, b):
@@ -100,7 +118,10 @@ def parse_equation(equation):
     left, arrow, right = equation.partition("->")
     for ch in left.replace("...", "") + right.replace("...", ""):
         if ch not in LETTERS and ch != ",":
-            raise RuntimeError(f"einsum(): invalid subscript given: {ch!r} in the equation {equation!r}; subscripts must be in [a-zA-Z]")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given: {ch!r} in the equation {equation!r}; subscripts must be in "
+                "[a-zA-Z]"
+            )
     return left.split(","), right if arrow else None
 
 
@@ -111,24 +132,33 @@ def parse_sublists(args):
             if item is Ellipsis:
                 text += "..."
             elif not 0 <= int(item) < len(LETTERS):
-                raise RuntimeError(f"einsum(): subscripts in subscript list must be within the range [0, {len(LETTERS)}), got {item}")
+                raise RuntimeError(
+                    f"einsum(): subscripts in subscript list must be within the range [0, {len(LETTERS)}), got {item}"
+                )
             else:
                 text += LETTERS[int(item)]
         return text
+
     pairs = len(args) // 2
-    operands = list(args[0:2 * pairs:2])
-    return [term(s) for s in args[1:2 * pairs:2]], term(args[-1]) if len(args) % 2 else None, operands
+    operands = list(args[0 : 2 * pairs : 2])
+    return [term(s) for s in args[1 : 2 * pairs : 2]], term(args[-1]) if len(args) % 2 else None, operands
 
 
 def labels_of(term, rank, place, equation):
     """One label a dimension; dimensions under "..." are numbers, counted from the right."""
     before, dots, after = term.partition("...")
     if "." in before + after:
-        raise RuntimeError(f"einsum(): found '.' for operand {place} in {equation!r} that is not part of an ellipsis, or a second ellipsis")
+        raise RuntimeError(
+            f"einsum(): found '.' for operand {place} in {equation!r} that is not part of an ellipsis, or a "
+            "second ellipsis"
+        )
     covered = rank - len(before) - len(after)
     if covered < 0 or (covered and not dots):
-        raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(before) + len(after)}) does not match the number of"
-                           f" dimensions ({rank}) for operand {place} of {equation!r}" + ("" if dots else " and no ellipsis was given"))
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({len(before) + len(after)}) does not match "
+            "the number of"
+            f" dimensions ({rank}) for operand {place} of {equation!r}" + ("" if dots else " and no ellipsis was given")
+        )
     return list(before) + list(range(covered - 1, -1, -1)) + list(after)
 
 
@@ -140,7 +170,10 @@ def prepare(t, term, place, equation):
             i = labels.index(label)
             j = labels.index(label, i + 1)
             if t.shape[i] != t.shape[j]:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {place} but the sizes don't match, {t.shape[j]} != {t.shape[i]}")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {place} but the sizes don't match, "
+                    f"{t.shape[j]} != {t.shape[i]}"
+                )
             t = t.diagonal(0, i, j)
             del labels[j], labels[i]
             labels.append(label)
@@ -154,8 +187,10 @@ def contract(parts, result, equation):
             counts[label] = counts.get(label, 0) + 1
             known = sizes.get(label, 1)
             if known != 1 and size not in (1, known):
-                raise RuntimeError(f"einsum(): operands do not broadcast with remapped shapes: subscript {label} of operand {place} in"
-                                   f" {equation!r} has size {size}, elsewhere {known}")
+                raise RuntimeError(
+                    f"einsum(): operands do not broadcast with remapped shapes: subscript {label} of operand {place} in"
+                    f" {equation!r} has size {size}, elsewhere {known}"
+                )
             sizes[label] = known if size == 1 else size
     ellipsis = sorted((label for label in counts if isinstance(label, int)), reverse=True)
     if result is None:
@@ -166,9 +201,14 @@ def contract(parts, result, equation):
         wanted = list(before) + (ellipsis if dots else []) + list(after)
         for label in wanted:
             if wanted.count(label) > 1:
-                raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output of {equation!r}")
+                raise RuntimeError(
+                    f"einsum(): output subscript {label} appears more than once in the output of {equation!r}"
+                )
             if label not in sizes:
-                raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand of {equation!r}")
+                raise RuntimeError(
+                    f"einsum(): output subscript {label} does not appear in the equation for any input operand "
+                    f"of {equation!r}"
+                )
     while len(parts) > 1:
         i, j = (0, 1) if len(parts) == 2 else cheapest_pair(parts, wanted, sizes)
         others = [p for k, p in enumerate(parts) if k not in (i, j)]
@@ -231,8 +271,8 @@ def multiply_pair(a, la, b, lb, keep):
     if a.dtype != b.dtype:
         a, b = a.to(promote_types(a.dtype, b.dtype)), b.to(promote_types(a.dtype, b.dtype))
     nb, nl, ns = len(batch), len(left), len(summed)
-    shape = tuple(a.shape[:nb + nl]) + tuple(b.shape[nb + ns:])
-    m, k, n = numel(a.shape[nb:nb + nl]), numel(b.shape[nb:nb + ns]), numel(b.shape[nb + ns:])
+    shape = tuple(a.shape[: nb + nl]) + tuple(b.shape[nb + ns :])
+    m, k, n = numel(a.shape[nb : nb + nl]), numel(b.shape[nb : nb + ns]), numel(b.shape[nb + ns :])
     head = (numel(a.shape[:nb]),) if nb else ()
     return matmul(a.reshape(head + (m, k)), b.reshape(head + (k, n))).reshape(shape), out
 
@@ -270,7 +310,10 @@ def tensordot(a, b, dims=2, out=None):
             elif b.shape[q] == 1:
                 a = a.sum(p, keepdim=True, dtype=a.dtype)
             else:
-                raise RuntimeError(f"tensordot: contracted dimensions need to match, but first has size {a.shape[p]} in dim {p} and second has size {b.shape[q]} in dim {q}")
+                raise RuntimeError(
+                    f"tensordot: contracted dimensions need to match, but first has size {a.shape[p]} in dim "
+                    f"{p} and second has size {b.shape[q]} in dim {q}"
+                )
     rest_a, rest_b = [d for d in range(a.ndim) if d not in left], [d for d in range(b.ndim) if d not in right]
     k = numel(a.shape[d] for d in left)
     shape = tuple(a.shape[d] for d in rest_a) + tuple(b.shape[d] for d in rest_b)
@@ -283,7 +326,9 @@ def wrapped(t, dims):
     found = []
     for d in dims:
         if not -t.ndim <= d < max(t.ndim, 1):
-            raise IndexError(f"tensordot: Dimension out of range (expected to be in range of [{-t.ndim}, {t.ndim - 1}], but got {d})")
+            raise IndexError(
+                f"tensordot: Dimension out of range (expected to be in range of [{-t.ndim}, {t.ndim - 1}], but got {d})"
+            )
         found.append(d % t.ndim)
     if len(set(found)) < len(found):
         raise RuntimeError(f"tensordot: a dimension appears twice in {dims}")
@@ -322,7 +367,10 @@ def bilinear(input1, input2, weight, bias=None):
     if input1.ndim != input2.ndim or input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {show(input1, input2)}")
     if weight.ndim != 3 or input1.shape[-1] != weight.shape[1] or input2.shape[-1] != weight.shape[2]:
-        raise RuntimeError(f"bilinear(): the inputs' last sizes do not match the weight's: got {show(input1, input2)} with weight {show(weight)}")
+        raise RuntimeError(
+            f"bilinear(): the inputs' last sizes do not match the weight's: got {show(input1, input2)} with "
+            f"weight {show(weight)}"
+        )
     if bias is not None and bias.shape != weight.shape[:1]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {show(bias)} and {show(weight)}")
     check_dtypes("bilinear", input1, input2, weight)

@@ -1,5 +1,6 @@
 """Matrix products: mm, bmm, matmul, linear, and products of vectors. Operands must have one dtype, as in
 PyTorch; only `outer` promotes."""
+
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.products import try_linear, try_mm, try_vector
 from fasttensor.autograd.rule import apply
@@ -8,9 +9,20 @@ from fasttensor.functional.common import give
 
 __all__ = ["bmm", "dot", "ger", "inner", "matmul", "mm", "mv", "outer", "vdot"]
 
-NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long",
-         "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
-         "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
 
 
 def dtype_name(x):
@@ -28,17 +40,24 @@ def check_tensors(name, *tensors):
             raise TypeError(f"{name}(): argument {place + 1} must be Tensor, not {type(t).__name__}")
     devices = {t.device for t in tensors}
     if len(devices) > 1:
-        raise RuntimeError(f"{name}: expected all tensors to be on the same device, but found {', '.join(sorted(map(str, devices)))}")
+        raise RuntimeError(
+            f"{name}: expected all tensors to be on the same device, but found {', '.join(sorted(map(str, devices)))}"
+        )
 
 
 def check_dtypes(name, *tensors):
     if any(t.dtype != tensors[0].dtype for t in tensors):
-        raise RuntimeError(f"{name}: expected all arguments to have the same dtype, but got {show(*tensors)}; convert one with .to()")
+        raise RuntimeError(
+            f"{name}: expected all arguments to have the same dtype, but got {show(*tensors)}; convert one with .to()"
+        )
 
 
 def check_matrix_sizes(name, a, b):
     if a.shape[-1] != b.shape[-2]:
-        raise RuntimeError(f"{name}: mat1 and mat2 shapes cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
+        raise RuntimeError(
+            f"{name}: mat1 and mat2 shapes cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and "
+            f"{b.shape[-2]}x{b.shape[-1]})"
+        )
 
 
 def mm(input, mat2, *, out=None):
@@ -85,8 +104,10 @@ def check_batches(name, a, b):
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"{name}: batch1 and batch2 must be 3D tensors, got {show(a, b)}")
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(f"{name}: Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}]"
-                           f" but got: [{b.shape[0]}, {b.shape[1]}]")
+        raise RuntimeError(
+            f"{name}: Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}]"
+            f" but got: [{b.shape[0]}, {b.shape[1]}]"
+        )
 
 
 def mv(input, vec, *, out=None):
@@ -127,9 +148,14 @@ def check_vectors(name, x, y):
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"{name}: 1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors ({show(x, y)})")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"{name}: expected both vectors to have same dtype, but found {dtype_name(x)} and {dtype_name(y)}")
+        raise RuntimeError(
+            f"{name}: expected both vectors to have same dtype, but found {dtype_name(x)} and {dtype_name(y)}"
+        )
     if x.shape != y.shape:
-        raise RuntimeError(f"{name}: inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same number of elements")
+        raise RuntimeError(
+            f"{name}: inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have "
+            "the same number of elements"
+        )
 
 
 def vdot(input, other, *, out=None):
@@ -154,10 +180,16 @@ def inner(input, other, *, out=None):
     if input.ndim == 0 or other.ndim == 0:
         return give(out, input * other, "inner")
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "
+            f"and {list(other.shape)}"
+        )
     check_dtypes("inner", input, other)
     k = input.shape[-1]
-    rows, columns = input.reshape(input.numel() // k if k else numel(input.shape[:-1]), k), other.reshape(other.numel() // k if k else numel(other.shape[:-1]), k)
+    rows, columns = (
+        input.reshape(input.numel() // k if k else numel(input.shape[:-1]), k),
+        other.reshape(other.numel() // k if k else numel(other.shape[:-1]), k),
+    )
     return give(out, mm(rows, columns.t()).reshape(tuple(input.shape[:-1]) + tuple(other.shape[:-1])), "inner")
 
 
@@ -189,9 +221,13 @@ def matmul(input, other, *, out=None):
 
 def general_matmul(a, b):
     if a.ndim == 0 or b.ndim == 0:
-        raise RuntimeError(f"matmul: both arguments need to be at least 1D, but they are {a.ndim}D and {b.ndim}D ({show(a, b)})")
+        raise RuntimeError(
+            f"matmul: both arguments need to be at least 1D, but they are {a.ndim}D and {b.ndim}D ({show(a, b)})"
+        )
     if a.dtype != b.dtype:
-        raise RuntimeError(f"matmul: expected m1 and m2 to have the same dtype, but got {show(a, b)}; convert one with .to()")
+        raise RuntimeError(
+            f"matmul: expected m1 and m2 to have the same dtype, but got {show(a, b)}; convert one with .to()"
+        )
     if a.ndim == 1 and b.ndim == 1:
         return dot(a, b)
     if a.ndim == 2 and b.ndim == 1:
@@ -215,7 +251,9 @@ def broadcast_batch(a, b):
     left, right = (1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right
     for p, q in zip(left, right):
         if p != q and p != 1 and q != 1:
-            raise RuntimeError(f"matmul: the batch dimensions of {show(a, b)} do not broadcast: they must be equal or 1")
+            raise RuntimeError(
+                f"matmul: the batch dimensions of {show(a, b)} do not broadcast: they must be equal or 1"
+            )
     return tuple(q if p == 1 else p for p, q in zip(left, right))
 
 
@@ -229,7 +267,10 @@ def outer(input, vec2, *, out=None):
     """
     check_tensors("outer", input, vec2)
     if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D argument self and vec2, but got {input.ndim}-D and {vec2.ndim}-D ({show(input, vec2)})")
+        raise RuntimeError(
+            f"outer: Expected 1-D argument self and vec2, but got {input.ndim}-D and {vec2.ndim}-D "
+            f"({show(input, vec2)})"
+        )
     return give(out, input.unsqueeze(1) * vec2.unsqueeze(0), "outer")
 
 
@@ -253,8 +294,11 @@ def linear(input, weight, bias=None):
     check_tensors("linear", input, weight, *(() if bias is None else (bias,)))
     check_dtypes("linear", input, weight, *(() if bias is None else (bias,)))
     if weight.ndim == 2 and input.ndim and input.shape[-1] != weight.shape[1]:
-        raise RuntimeError(f"linear: mat1 and mat2 shapes cannot be multiplied ({numel(input.shape[:-1])}x{input.shape[-1]} and"
-                           f" {weight.shape[1]}x{weight.shape[0]}): the last size of input {show(input)} must be that of weight {show(weight)}")
+        raise RuntimeError(
+            f"linear: mat1 and mat2 shapes cannot be multiplied ({numel(input.shape[:-1])}x{input.shape[-1]} and"
+            f" {weight.shape[1]}x{weight.shape[0]}): the last size of input {show(input)} must be that of "
+            f"weight {show(weight)}"
+        )
     if input.ndim == 1 and weight.ndim == 2 and (bias is None or bias.shape == weight.shape[:1]):
         result = try_linear(input.unsqueeze(0), weight, bias)
         if result is not None:

@@ -1,5 +1,6 @@
 """Derivatives of the matrix products. The gradients read their operands transposed and conjugated in
 place; under create_graph they are made of differentiable products."""
+
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.rule import Rule, apply, recording
 
@@ -45,6 +46,7 @@ class Mm(Rule):
 
 class Bmm(Rule):
     """Batches of one shape; the caller expands them."""
+
     @staticmethod
     def forward(ctx, a, b):
         keep(ctx, a, b)
@@ -57,6 +59,7 @@ class Bmm(Rule):
 
 class Addmm(Rule):
     """beta * c + alpha * (a @ b) with c of the result's shape."""
+
     @staticmethod
     def forward(ctx, c, a, b, beta, alpha):
         keep(ctx, a, b, 1)
@@ -109,12 +112,15 @@ class Dot(Rule):
     @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved
-        return (g * (y.conj() if y.is_complex() else y) if ctx.needs_input_grad[0] else None,
-                g * (x.conj() if x.is_complex() else x) if ctx.needs_input_grad[1] else None)
+        return (
+            g * (y.conj() if y.is_complex() else y) if ctx.needs_input_grad[0] else None,
+            g * (x.conj() if x.is_complex() else x) if ctx.needs_input_grad[1] else None,
+        )
 
 
 class Unit(Rule):
     """The zeroth power of x: the unit matrix, whose gradient is zero."""
+
     name = "LinalgMatrixPowerBackward0"
 
     @staticmethod

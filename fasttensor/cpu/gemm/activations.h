@@ -8,7 +8,9 @@
   static void name(int kind, T *x, ptrdiff_t n) {                                                          \
     switch (kind) {                                                                                        \
       case 1: for (ptrdiff_t i = 0; i < n; i++) x[i] = x[i] < 0 ? 0 : x[i]; break;                       \
-      case 2: for (ptrdiff_t i = 0; i < n; i++) x[i] = (T)0.5 * x[i] * (1 + ERF(x[i] * (T)0.70710678118654752440)); break; \
+      case 2:                                                                                              \
+        for (ptrdiff_t i = 0; i < n; i++) x[i] = (T)0.5 * x[i] * (1 + ERF(x[i] * (T)0.70710678118654752440)); \
+        break;                                                                                             \
       case 3: /* Hendrycks and Gimpel, Gaussian Error Linear Units, 2016, section 2 */                     \
         for (ptrdiff_t i = 0; i < n; i++)                                                                  \
           x[i] = (T)0.5 * x[i] * (1 + TANH((T)0.79788456080286535588 * (x[i] + (T)0.044715 * x[i] * x[i] * x[i]))); \

@@ -14,7 +14,8 @@
 #undef FT_PAIRS
 
 /* dst[p / 2 * width + i] = the words src[i * ws + p * ks], src[i * ws + (p + 1) * ks]; an odd k ends with a zero. */
-static void pack_pairs(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k) {
+static void pack_pairs(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w,
+                       ptrdiff_t k) {
   uint32_t *dst = (uint32_t *)to;
   const uint16_t *src = (const uint16_t *)from;
   const ptrdiff_t even = k & ~(ptrdiff_t)1;

@@ -19,7 +19,8 @@ cdef extern from "kernels.h":
         int relu, plain
     ctypedef struct ft_kernel:
         int mr, nr, lanes, partial, stored, computed
-        void (*pack)(void *dst, Py_ssize_t width, const void *src, Py_ssize_t ws, Py_ssize_t ks, Py_ssize_t w, Py_ssize_t k) noexcept nogil
+        void (*pack)(void *dst, Py_ssize_t width, const void *src, Py_ssize_t ws, Py_ssize_t ks, Py_ssize_t w,
+                     Py_ssize_t k) noexcept nogil
         void (*run)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
         void (*dot)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
     const ft_kernel FT_KERNELS[10]
@@ -78,7 +79,8 @@ cdef void activate_rows(Plan *p, char *c, Py_ssize_t m, Py_ssize_t n) noexcept n
                     ft_activate_f64(g.activation, <double *>(c + (i * g.crs + j * g.ccs) * 8), 1)
 
 
-cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py_ssize_t m,
+               Py_ssize_t n) noexcept nogil:
     """One block of C over the whole of k; the pointers are at the block's first row and column."""
     cdef Product *g = p.g
     cdef const ft_kernel *kern = p.kern
@@ -129,7 +131,8 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
                 if p.pack_a:
                     for q in range(ceil_div(mc, mr)):
                         i = q * mr
-                        kern.pack(pa + i * kc * computed, mr, a + ((ic + i) * g.ars + pc * g.acs) * stored, g.ars, g.acs, least(mr, mc - i), kc)
+                        kern.pack(pa + i * kc * computed, mr, a + ((ic + i) * g.ars + pc * g.acs) * stored, g.ars,
+                                  g.acs, least(mr, mc - i), kc)
                     t.ars, t.acs = 1, mr
                 else:
                     t.ars, t.acs = g.ars, g.acs
@@ -141,7 +144,8 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
                             j = jg + q * nr
                             nj = least(nr, nc - j)
                             if not (p.direct_b and (nj == nr or kern.partial)):
-                                kern.pack(pb + j * kc * computed, least(nr, round_up(nj, kern.lanes)), b + (pc * g.brs + (jc + j) * g.bcs) * stored, g.bcs, g.brs, nj, kc)
+                                kern.pack(pb + j * kc * computed, least(nr, round_up(nj, kern.lanes)),
+                                          b + (pc * g.brs + (jc + j) * g.bcs) * stored, g.bcs, g.brs, nj, kc)
                     for q in range(ceil_div(mc, mr)):
                         i = q * mr
                         mi = least(mr, mc - i)

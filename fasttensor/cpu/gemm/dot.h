@@ -44,7 +44,8 @@ FT_FOLD(8, FT_S8, FT_O8)
   for (int x = 0; x < FT_LANES && g + x < used; x += 2 * s)                                         \
     v[x] = NAME(fold##s)(v[x], g + x + s < used ? v[x + s] : (NAME(vec)){0});
 
-static inline __attribute__((always_inline)) void NAME(dots)(const FT_T *a, ptrdiff_t ars, const FT_T *b, ptrdiff_t brs, ptrdiff_t k,
+static inline __attribute__((always_inline)) void NAME(dots)(const FT_T *a, ptrdiff_t ars, const FT_T *b,
+                                                             ptrdiff_t brs, ptrdiff_t k,
                                                     FT_T *out, const int m, const int n) {
   NAME(vec) sum[16 + FT_LANES];
   const int used = m * n;
@@ -96,7 +97,8 @@ static inline __attribute__((always_inline)) void NAME(dots)(const FT_T *a, ptrd
 }
 
 #define FT_DOTS(m, n) \
-  static void NAME(dots_##m##_##n)(const FT_T *a, ptrdiff_t ars, const FT_T *b, ptrdiff_t brs, ptrdiff_t k, FT_T *out) { \
+  static void NAME(dots_##m##_##n)(const FT_T *a, ptrdiff_t ars, const FT_T *b, ptrdiff_t brs, ptrdiff_t k,          \
+                                   FT_T *out) {                                                                     \
     NAME(dots)(a, ars, b, brs, k, out, m, n); }
 #define FT_DOTS_ROW(m) FT_DOTS(m, 1) FT_DOTS(m, 2) FT_DOTS(m, 3) FT_DOTS(m, 4)
 #define FT_DOTS_NAMES(m) {NAME(dots_##m##_1), NAME(dots_##m##_2), NAME(dots_##m##_3), NAME(dots_##m##_4)}
@@ -112,7 +114,8 @@ static void NAME(dot)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n) {
     const ptrdiff_t nj = n - j < 4 ? n - j : 4;
     for (ptrdiff_t i = 0; i < m; i += 4) {
       const ptrdiff_t mi = m - i < 4 ? m - i : 4;
-      NAME(dot_tiles)[mi - 1][nj - 1]((const FT_T *)t->a + i * t->ars, t->ars, (const FT_T *)t->b + j * t->ldb, t->ldb, k, out);
+      NAME(dot_tiles)[mi - 1][nj - 1]((const FT_T *)t->a + i * t->ars, t->ars, (const FT_T *)t->b + j * t->ldb,
+                                      t->ldb, k, out);
       part.c = (FT_T *)t->c + i * t->crs + j * t->ccs;
       if (t->d) part.d = (const FT_T *)t->d + i * t->drs + j * t->dcs;
       NAME(finish)(&part, out, nj, mi, nj);

@@ -55,7 +55,8 @@ static inline FT_T NAME(num)(ft_num v) {
 
 /* Sums stay in registers through the whole k loop. A is read by broadcast at any strides, so packed and plain
    rows run at the same speed. With acc != NULL the raw sums go there, FT_NV vectors a row. */
-static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, ptrdiff_t k, FT_T *acc, const int m, const int nv,
+static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, ptrdiff_t k, FT_T *acc, const int m,
+                                                             const int nv,
                                                               const ptrdiff_t tail) {
   enum { L = FT_VBYTES / FT_SIZE };
   NAME(vec) sum[FT_MR][FT_NV];
@@ -115,7 +116,9 @@ static inline __attribute__((always_inline)) void NAME(tile)(const ft_tile *t, p
 }
 
 #define FT_TILE_FN(m, nv) \
-  static void NAME(tile_##m##_##nv)(const ft_tile *t, ptrdiff_t k, FT_T *acc, ptrdiff_t tail) { NAME(tile)(t, k, acc, m, nv, tail); }
+  static void NAME(tile_##m##_##nv)(const ft_tile *t, ptrdiff_t k, FT_T *acc, ptrdiff_t tail) { \
+    NAME(tile)(t, k, acc, m, nv, tail);                                                         \
+  }
 #if FT_NV == 3
 #define FT_TILE_ROW(m) FT_TILE_FN(m, 1) FT_TILE_FN(m, 2) FT_TILE_FN(m, 3)
 #define FT_TILE_NAMES(m) {NAME(tile_##m##_1), NAME(tile_##m##_2), NAME(tile_##m##_3)}
@@ -199,7 +202,8 @@ typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_
 typedef int32_t NAME(mask) __attribute__((vector_size(32)));
 #define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
 /* dst[q * width + i] = row[i][p + q] for a square block */
-static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row, ptrdiff_t p) {
+static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row,
+                                                                  ptrdiff_t p) {
   NAME(block) r[8], s[8];
   for (int i = 0; i < 8; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
   for (int i = 0; i < 8; i += 2) {
@@ -223,7 +227,8 @@ typedef FT_T NAME(block) __attribute__((vector_size(32)));
 typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
 typedef int64_t NAME(mask) __attribute__((vector_size(32)));
 #define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
-static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row, ptrdiff_t p) {
+static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row,
+                                                                  ptrdiff_t p) {
   NAME(block) r[4], s[4];
   for (int i = 0; i < 4; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
   for (int i = 0; i < 4; i += 2) {
@@ -243,7 +248,8 @@ static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptr
 #ifndef FT_PAIRS
 /* dst[p * width + i] = src[i * ws + p * ks]; what columns w <= i < width hold does not matter, as the results
    made of them are not stored. */
-static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k) {
+static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w,
+                       ptrdiff_t k) {
   enum { L = FT_VBYTES / FT_SIZE };
   FT_T *dst = (FT_T *)to;
   const FT_T *src = (const FT_T *)from;
