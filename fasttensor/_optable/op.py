@@ -35,6 +35,8 @@ class Op:
         outside take `expr`.
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
+    numbers: the operands that may be Python numbers beside a Tensor: "b" is the default for two operands, "ab" takes
+        either, "AB" both at once.
     special: names that it also has in the special namespace.
     real: complex gives its real dtype, whatever `promote` says.
     keyword_params, params_first: whether parameters go by keyword only, or before the operands.
@@ -76,6 +78,7 @@ class Op:
     params_first: bool = False
     inplace_flag: bool = False
     special: tuple = ()
+    numbers: str | None = None
     real: bool = False
     fast: str | None = None
     fast_if: str | None = None
@@ -88,6 +91,8 @@ class Op:
             raise ValueError(f"{self.name}: promote={self.promote!r} is none of {PROMOTE}")
         if not self.nin:
             object.__setattr__(self, "nin", self._count_inputs())
+        if self.numbers is None:
+            object.__setattr__(self, "numbers", "ABC" if self.private else "b" if self.nin == 2 else "")
 
     def _count_inputs(self):
         used = _expr.names(self.expr) | (_expr.names(self.int_expr) if self.int_expr else set())

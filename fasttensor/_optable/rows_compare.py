@@ -14,7 +14,7 @@ def _predicate(name, expr, doc, dtypes=ALL, **more):
 
 
 def _bits(name, expr, doc, **more):
-    return Op(name, expr, dtypes=more.pop("dtypes", BOOL + INT), doc=doc, **more)
+    return Op(name, expr, dtypes=more.pop("dtypes", BOOL + INT), doc=doc, numbers=more.pop("numbers", "ab" if "b" in expr else ""), **more)
 
 
 ROWS = (
@@ -24,9 +24,9 @@ ROWS = (
     _compare("le", "<=", "at most", BOOL + REAL, "less_equal"),
     _compare("gt", ">", "greater than", BOOL + REAL, "greater"),
     _compare("ge", ">=", "at least", BOOL + REAL, "greater_equal"),
-    Op("logical_and", "(a != 0) and (b != 0)", dtypes=ALL, promote="bool", doc="Whether both are nonzero."),
-    Op("logical_or", "(a != 0) or (b != 0)", dtypes=ALL, promote="bool", doc="Whether either is nonzero."),
-    Op("logical_xor", "(a != 0) != (b != 0)", dtypes=ALL, promote="bool", doc="Whether exactly one is nonzero."),
+    Op("logical_and", "(a != 0) and (b != 0)", numbers="", dtypes=ALL, promote="bool", doc="Whether both are nonzero."),
+    Op("logical_or", "(a != 0) or (b != 0)", numbers="", dtypes=ALL, promote="bool", doc="Whether either is nonzero."),
+    Op("logical_xor", "(a != 0) != (b != 0)", numbers="", dtypes=ALL, promote="bool", doc="Whether exactly one is nonzero."),
     Op("logical_not", "x == 0", dtypes=ALL, promote="bool", doc="Whether it is zero."),
     _predicate("isnan", "x != x", "Whether it is NaN.", int_expr="zeros_like(x)", bool_expr="zeros_like(x)", out=False),
     _predicate("isinf", "isinf(x)", "Whether it is infinite.", out=False),
@@ -38,19 +38,19 @@ ROWS = (
     _predicate("isreal", "1 == 1", "Whether its imaginary part is zero.", complex_expr="imag(x) == 0",
                out=False),
     _predicate("signbit", "signbit(x)", "Whether its sign bit is set.", BOOL + REAL),
-    Op("where", "where(a, b, c)", db="where(a, g, 0)", dc="where(a, 0, g)", dtypes=ALL, mask="a",
+    Op("where", "where(a, b, c)", numbers="bc", db="where(a, g, 0)", dc="where(a, 0, g)", dtypes=ALL, mask="a",
        method=False, inplace=False, args=("condition", "input", "other"),
        doc="`input` where `condition` is true, `other` elsewhere."),
-    Op("maximum", "maximum(a, b)", da="where(a == b, g / 2, where(a < b, 0, g))",
+    Op("maximum", "maximum(a, b)", numbers="", da="where(a == b, g / 2, where(a < b, 0, g))",
        db="where(a == b, g / 2, where(b < a, 0, g))", bool_expr="a | b", dtypes=BOOL + REAL, inplace=False,
        doc="The larger of the two; NaN if either is NaN."),
-    Op("minimum", "minimum(a, b)", da="where(a == b, g / 2, where(a > b, 0, g))",
+    Op("minimum", "minimum(a, b)", numbers="", da="where(a == b, g / 2, where(a > b, 0, g))",
        db="where(a == b, g / 2, where(b > a, 0, g))", bool_expr="a & b", dtypes=BOOL + REAL, inplace=False,
        doc="The smaller of the two; NaN if either is NaN."),
-    Op("fmax", "where((a >= b) or (b != b), a, b)", da="where((a >= b) or (b != b), g, 0)",
+    Op("fmax", "where((a >= b) or (b != b), a, b)", numbers="", da="where((a >= b) or (b != b), g, 0)",
        db="where((a >= b) or (b != b), 0, g)", bool_expr="a | b", dtypes=BOOL + REAL, inplace=False,
        doc="The larger of the two; a NaN loses."),
-    Op("fmin", "where((a <= b) or (b != b), a, b)", da="where((a <= b) or (b != b), g, 0)",
+    Op("fmin", "where((a <= b) or (b != b), a, b)", numbers="", da="where((a <= b) or (b != b), g, 0)",
        db="where((a <= b) or (b != b), 0, g)", bool_expr="a & b", dtypes=BOOL + REAL, inplace=False,
        doc="The smaller of the two; a NaN loses."),
     Op("_clamp_scalar", "minimum(maximum(x, min), max)", dx="where((x >= min) and (x <= max), g, 0)", dtypes=REAL,

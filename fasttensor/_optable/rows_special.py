@@ -12,7 +12,7 @@ def _s(name, dx, doc, expr=None, **more):
 
 
 def _polynomial(name, words):
-    return Op(name, f"{name}(a, b)", dtypes=SINGLE, promote="float", namespace="special", method=False, inplace=False,
+    return Op(name, f"{name}(a, b)", numbers="ab", dtypes=SINGLE, promote="float", namespace="special", method=False, inplace=False,
               args=("input", "n"), domain=(-1.0, 1.0), domain_b=(0.0, 6.0),
               doc=f"The {words} of degree `n`, at `input`.")
 
@@ -43,12 +43,12 @@ ROWS = (
     _s("log_ndtr", "0.7978845608028654 / erfcx(x * -0.7071067811865476) * g",
        "The logarithm of the normal distribution function."),
     _s("entr", "-(g * (1 + log(x)))", "The entropy -x * log(x), 0 at zero, -inf below.", domain=(0.1, 3.0)),
-    Op("zeta", "zeta(a, b)", db="-(g * (a * zeta(a + 1, b)))", dtypes=FLOAT, promote="float", namespace="special",
+    Op("zeta", "zeta(a, b)", numbers="ab", db="-(g * (a * zeta(a + 1, b)))", dtypes=FLOAT, promote="float", namespace="special",
        method=False, inplace=False, domain=(1.5, 4.0), domain_b=(0.5, 3.0), source="DLMF 25.11.17",
        doc="Hurwitz's zeta function of `input` and `other`."),
-    Op("igamma", "igamma(a, b)", db="g * exp((a - 1) * log(b) - b - lgamma(a))", dtypes=FLOAT, domain=(0.3, 4.0),
+    Op("igamma", "igamma(a, b)", numbers="", db="g * exp((a - 1) * log(b) - b - lgamma(a))", dtypes=FLOAT, domain=(0.3, 4.0),
        special=("gammainc",), source="DLMF 8.8.13", doc="The regularized lower incomplete gamma function."),
-    Op("igammac", "igammac(a, b)", db="-(g * exp((a - 1) * log(b) - b - lgamma(a)))", dtypes=FLOAT, domain=(0.3, 4.0),
+    Op("igammac", "igammac(a, b)", numbers="", db="-(g * exp((a - 1) * log(b) - b - lgamma(a)))", dtypes=FLOAT, domain=(0.3, 4.0),
        special=("gammaincc",), source="DLMF 8.8.14", doc="The regularized upper incomplete gamma function."),
     _s("bessel_j0", None, "The Bessel function of the first kind, order 0.", dtypes=SINGLE),
     _s("bessel_j1", None, "The Bessel function of the first kind, order 1.", dtypes=SINGLE),

@@ -53,7 +53,24 @@ def _body(op, call):
         condition, error, text = op.check
         lines += [f"if not ({condition}):", f"    raise {error}(f\"{op.name}: {text}\")"]
     lines += [f"par[{i}] = {name}" for i, name in enumerate(op.params)]
+    lines += _number_checks(op, call)
     return "\n    ".join([*lines, "return " + call])
+
+
+def _number_checks(op, call):
+    """Lines that refuse Python numbers where PyTorch takes a Tensor only; the driver refuses what is neither."""
+    first = "self" if call.startswith("run_inplace") else op.arguments[0]
+    names = (first, *op.arguments[1:])
+    code = code_name(op)
+    if op.nin == 1 or op.numbers.isupper():
+        return []
+    if op.numbers == "ab":
+        return [f"if not isinstance({names[0]}, Tensor) and not isinstance({names[1]}, Tensor):", f"    refuse_number({code}, {names[0]}, 1)"]
+    lines = []
+    for position, (letter, name) in enumerate(zip("abc", names), 1):
+        if letter not in op.numbers:
+            lines += [f"if not isinstance({name}, Tensor):", f"    refuse_number({code}, {name}, {position})"]
+    return lines
 
 
 def _dtype_words(op):

@@ -14,6 +14,7 @@ cdef str name_of(int op)
 cdef int computing_code(int op, int code) noexcept nogil
 cdef object unsupported(int op, int code)
 cdef object bad_operand(int op, object x, int position)
+cdef object refuse_number(int op, object x, int position)
 cdef object operand(int op, object x, int position, int code, void *buffer, bint mask)
 cdef bint check_zero(int op, object b) except False
 cdef bint check_devices(int op, object a, object b, object c) except False

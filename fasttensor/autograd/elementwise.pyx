@@ -66,6 +66,12 @@ cdef object bad_operand(int op, object x, int position):
     raise TypeError(f"{name_of(op)}(): argument {position} must be Tensor or Number, not {type(x).__name__}")
 
 
+cdef object refuse_number(int op, object x, int position):
+    """PyTorch takes only a Tensor there."""
+    raise TypeError(f"{name_of(op)}(): argument {position} must be Tensor, not {type(x).__name__}: use torch.tensor({x!r})"
+                    if scalar_code(x) >= 0 else f"{name_of(op)}(): argument {position} must be Tensor, not {type(x).__name__}")
+
+
 # --- the unary path ---
 cdef object call1(int op, object x, const double *par, object out):
     cdef Tensor t, y

@@ -174,4 +174,16 @@ cdef list contiguous_strides(size):
     return steps
 
 
+def become(self, view, str name):
+    """Give this tensor the geometry, and the history, of a view of itself."""
+    cdef Tensor x = self, v = view
+    check_inplace(x, name)
+    set_geometry(x, v.rank, v.sizes, v.steps)
+    x.ptr, x.offset = v.ptr, v.offset
+    if v.node is not None:
+        x.node, x.nr, x.needs_grad = v.node, v.nr, True
+    wrote(x)
+    return x
+
+
 METHODS = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "resize_": resize_, "set_": set_}

@@ -4,7 +4,7 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 `NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names. Families import earlier ones only.
 """
 
-FAMILIES = ("common", "basics", "numeric_info", "elementwise", "activation", "creation", "ranges", "data", "random", "distributions", "dropout", "convert", "printing",
+FAMILIES = ("common", "basics", "view_copies", "numeric_info", "elementwise", "activation", "creation", "ranges", "data", "random", "distributions", "dropout", "convert", "printing",
             "reduction", "scan", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "native_norm", "distance", "linalg_norm", "indexing", "masking", "scattering", "sorting", "searching",
             "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "sampling",
             "losses", "margin_losses", "quantile", "attention", "rnn", "linear_cross_entropy", "forms")

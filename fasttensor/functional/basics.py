@@ -14,7 +14,7 @@ clone, detach, basic_part = copying.clone, tensor_hooks.detach, basic_index.basi
 
 __all__ = [*FREE, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
            "chunk", "split", "split_with_sizes", "unbind", "broadcast_to", "is_same_size", "unsafe_chunk", "unsafe_split",
-           "split_copy", "result_type"]
+           "result_type"]
 
 
 def numel(input):
@@ -202,7 +202,7 @@ def untyped_storage(self):
     return reinterpret.storage_of(self)
 
 
-unsafe_chunk, unsafe_split, split_copy = chunk, split, split
+unsafe_chunk, unsafe_split = chunk, split
 
 def _sum_to(g, dims, sizes):
     """A broadcast gradient summed back to an operand's shape."""

@@ -64,8 +64,8 @@ builtin_max = max
 def clamp_exact(x, low, high):
     """clamp of integers with bounds that a double cannot hold."""
     if low is not None:
-        x = F["maximum"](x, low)
-    return x if high is None else F["minimum"](x, high)
+        x = F["where"](x < low, int(low), x)
+    return x if high is None else F["where"](x > high, int(high), x)
 
 
 def elementwise_type(a, b):
@@ -147,6 +147,8 @@ def pow(input, exponent, *, out=None):
 
 def float_power(input, exponent, *, out=None):
     """`input` raised to `exponent` in float64, or complex128 where either is complex."""
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError(f"float_power(): one of the arguments must be Tensor, got {describe(input, exponent)}")
     complex_ = any(v.is_complex() if isinstance(v, Tensor) else isinstance(v, complex) for v in (input, exponent))
     kind = DTYPES["complex128"] if complex_ else float64
     if out is not None and out.dtype is not kind:
@@ -390,7 +392,18 @@ def contains(self, value):
 
 
 set_hook("contains", contains)
+
+def _bound(row, scalar_row):
+    """maximum or minimum where derivative expressions give a number as one operand."""
+    def bound(a, b):
+        if is_number(a):
+            a, b = b, a
+        return F[scalar_row](a, b) if is_number(b) else F[row](a, b)
+    return bound
+
+
 elementwise_grad.provide({
+    "maximum": _bound("maximum", "_clamp_min_scalar"), "minimum": _bound("minimum", "_clamp_max_scalar"),
     "pow": pow, "conj": conj, "is_complex": lambda t: isinstance(t, Tensor) and t.is_complex(), "real": real, "where": F["where"],
     "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"),
 })

@@ -1,0 +1,82 @@
+"""Views in place (`t_`, `squeeze_` ...), and views that are copied (`t_copy`, `squeeze_copy` ...)."""
+
+from fasttensor._core.tensor import Size
+from fasttensor.autograd import cutting, permuting, tensor_hooks, views, writing
+from fasttensor.functional.basics import chunk, split, split_with_sizes, unbind
+from fasttensor.functional.common import check_tensor, give
+
+__all__ = ["resize_as_", "broadcast_shapes", "narrow_copy"]
+METHODS = {}
+
+
+def _in_place(view, name):
+    """The method that makes a tensor its own view."""
+    def method(self, *args, **kwargs):
+        return writing.become(self, view(self, *args, **kwargs), name)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of :func:`{name[:-1]}`: this tensor takes the view's shape and strides."
+    return method
+
+
+for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims"):
+    METHODS[_name + "_"] = _in_place(permuting.METHODS[_name], _name + "_")
+METHODS["as_strided_"] = _in_place(cutting.as_strided, "as_strided_")
+
+
+def _copied(view, name):
+    """The function that gives a contiguous copy of a view."""
+    def function(input, *args, out=None, **kwargs):
+        check_tensor(name, input)
+        got = view(input, *args, **kwargs)
+        copies = tuple(v.clone().contiguous() for v in got) if isinstance(got, (tuple, list)) else got.clone().contiguous()
+        if out is not None and isinstance(copies, tuple):
+            give(out, copies, name)
+            return None
+        return give(out, copies, name)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A copy of what :func:`{name.removesuffix('_copy')}` gives as a view."
+    return function
+
+
+def _alias(input):
+    return input.view(input.shape)
+
+
+_VIEWS = {
+    "alias": _alias, "detach": tensor_hooks.detach, "as_strided": cutting.as_strided,
+    "diagonal": cutting.diagonal, "narrow": cutting.narrow, "select": cutting.select, "slice": cutting.slice_dim,
+    "unfold": cutting.unfold, "expand": permuting.expand, "permute": permuting.permute, "squeeze": permuting.squeeze,
+    "t": permuting.t, "transpose": permuting.transpose, "unsqueeze": permuting.unsqueeze, "view": views.view,
+    "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind, "chunk": chunk,
+}
+for _name, _view in _VIEWS.items():
+    globals()[_name + "_copy"] = _copied(_view, _name + "_copy")
+    __all__.append(_name + "_copy")
+METHODS["narrow_copy"] = globals()["narrow_copy"]
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    """Give `input` the shape of another tensor; see ``Tensor.resize_``."""
+    return input.resize_(the_template.shape)
+
+
+METHODS["resize_as_"] = resize_as_
+
+
+def broadcast_shapes(*shapes):
+    """The shape that operands of these shapes (tuples or ints) broadcast to; RuntimeError where they do not fit.
+
+    >>> import fasttensor as torch
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+    rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out = [1] * max(map(len, rows), default=0)
+    for row in rows:
+        for k, n in enumerate(row, len(out) - len(row)):
+            if n < 0:
+                raise RuntimeError(f"broadcast_shapes: Trying to create tensor with negative dimension ({n}): ({n})")
+            if n != 1 and out[k] not in (1, n):
+                raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(map(str, rows))}")
+            out[k] = n if n != 1 else out[k]
+    return Size(out)
