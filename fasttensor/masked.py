@@ -70,12 +70,14 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Running sums of the selected elements."""
-    return scan.cumsum(filled("cumsum", widened(input, dtype), mask, 0), dim)
+    x = converted(input, dtype)
+    return scan.cumsum(filled("cumsum", x, mask, 0), dim, dtype=x.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Running products of the selected elements."""
-    return scan.cumprod(filled("cumprod", widened(input, dtype), mask, 1), dim)
+    x = converted(input, dtype)
+    return scan.cumprod(filled("cumprod", x, mask, 1), dim, dtype=x.dtype)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):

@@ -7,7 +7,7 @@ from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.tensor cimport Tensor, Node, new_view, wrap_dim, CPU
 from fasttensor._core.dispatch cimport grad_enabled
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
-from fasttensor.cpu.reduce cimport total
+from fasttensor.cpu.reduce_driver cimport total
 
 
 cdef object spread(Node node, Tensor g):

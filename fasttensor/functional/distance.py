@@ -1,5 +1,5 @@
 """Vector norms, and distances between vectors."""
-from fasttensor._core.tensor import Tensor, description
+from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.distance import Cdist
 from fasttensor.autograd.rules.reduce import Norm

@@ -305,7 +305,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     tensor(0.2877)
     """
     how = reduction_of("ctc_loss", reduction)
-    if not log_probs.dtype.name in ("float32", "float64"):
+    if log_probs.dtype.name not in ("float32", "float64"):
         raise RuntimeError(f"ctc_loss(): log_probs must be float32 or float64, got {description(log_probs)}")
     single = log_probs.ndim == 2
     x = log_probs.unsqueeze(1) if single else log_probs

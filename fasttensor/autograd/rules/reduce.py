@@ -4,7 +4,7 @@ A gradient arrives with the reduced shape; `spread` gives it the input's shape a
 for all dimensions, else a tuple of distinct dimensions counted from the front.
 """
 from fasttensor._core.dispatch import backend
-from fasttensor.autograd.rule import Rule, apply, recording
+from fasttensor.autograd.rule import Rule, apply
 
 
 def spread(g, shape, dims, keepdim):

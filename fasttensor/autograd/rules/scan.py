@@ -1,6 +1,6 @@
 """Derivatives of the scans along a dimension."""
 from fasttensor._core.dispatch import backend
-from fasttensor.autograd.rule import Rule, apply, recording
+from fasttensor.autograd.rule import Rule, apply
 from fasttensor.autograd.rules.reduce import Place
 
 

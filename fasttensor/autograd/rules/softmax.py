@@ -65,7 +65,7 @@ class CrossEntropyRows(Rule):
 
     @staticmethod
     def forward(ctx, x, target, weight, state, ignore, smoothing, reduction):
-        from fasttensor.functional.creation import ones, zeros
+        from fasttensor.functional.creation import ones
         g = ones(target.shape, dtype=x.dtype) if reduction == "none" else ones((), dtype=x.dtype)
         k = backend(x)
         grad = k.cross_entropy_backward(g, x, target, weight, state, ignore, smoothing, reduction)
