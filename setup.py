@@ -4,6 +4,7 @@ Environment:
     FASTTENSOR_MARCH   architecture for the compiler (default: native), e.g. x86-64-v3
     FASTTENSOR_JOBS    parallel compiler processes (default: the CPUs this process may use)
 """
+
 import importlib.util
 import os
 import platform
@@ -19,23 +20,49 @@ from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
 MARCH = os.environ.get("FASTTENSOR_MARCH", "native")
-JOBS = int(os.environ.get("FASTTENSOR_JOBS") or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+JOBS = int(
+    os.environ.get("FASTTENSOR_JOBS") or len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity")
+    else os.cpu_count() or 1
+)
 X86 = platform.machine() in ("x86_64", "AMD64")
 
 # Never -ffast-math: a shared object linked with it flushes denormals for the whole process.
-CFLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fcx-fortran-rules",
-          "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter",
-          "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-cast-function-type",
-          "-Wno-missing-field-initializers", "-Wno-psabi", "-Wno-maybe-uninitialized"]
+CFLAGS = [
+    "-O3",
+    "-g0",
+    "-std=gnu11",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fcx-fortran-rules",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-function",
+    "-Wno-unused-parameter",
+    "-Wno-unused-variable",
+    "-Wno-unused-but-set-variable",
+    "-Wno-cast-function-type",
+    "-Wno-missing-field-initializers",
+    "-Wno-psabi",
+    "-Wno-maybe-uninitialized",
+]
 ARCH = [f"-march={MARCH}"] if X86 else [f"-mcpu={MARCH}"]
 if X86:
     ARCH.append("-mprefer-vector-width=512")
-DIRECTIVES = dict(language_level=3, boundscheck=False, wraparound=False, cdivision=True,
-                  initializedcheck=False, embedsignature=False, freethreading_compatible=False)
+DIRECTIVES = dict(
+    language_level=3,
+    boundscheck=False,
+    wraparound=False,
+    cdivision=True,
+    initializedcheck=False,
+    embedsignature=False,
+    freethreading_compatible=False,
+)
 
 # Modules that need more than the common flags.
 OPENMP = {"fasttensor._core.parallel"}
-BASELINE = {"fasttensor._core.cpucheck"}      # must run on any CPU of the platform
+BASELINE = {"fasttensor._core.cpucheck"}  # must run on any CPU of the platform
 EXTRA_SOURCES = {"fasttensor.cpu.elementwise": "fasttensor/cpu/generated/*.c"}
 LIBRARIES = {"fasttensor.cpu.elementwise": ["mvec", "m"]}
 
@@ -43,7 +70,9 @@ LIBRARIES = {"fasttensor.cpu.elementwise": ["mvec", "m"]}
 def load_codegen():
     """The generator, imported by path: the package cannot be imported before it is built."""
     folder = ROOT / "fasttensor" / "_optable"
-    spec = importlib.util.spec_from_file_location("_optable", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    spec = importlib.util.spec_from_file_location(
+        "_optable", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
     package = importlib.util.module_from_spec(spec)
     sys.modules["_optable"] = package
     spec.loader.exec_module(package)
@@ -54,12 +83,23 @@ def target_features():
     """The instruction sets that the compiler may use under these flags, as __builtin_cpu_supports names them."""
     if not X86:
         return ""
-    names = {"__AVX__": "avx", "__AVX2__": "avx2", "__FMA__": "fma", "__AVX512F__": "avx512f", "__AVX512BW__": "avx512bw",
-             "__AVX512DQ__": "avx512dq", "__AVX512VL__": "avx512vl", "__BMI2__": "bmi2",
-             "__AVX512VNNI__": "avx512vnni", "__AVX512BF16__": "avx512bf16"}
+    names = {
+        "__AVX__": "avx",
+        "__AVX2__": "avx2",
+        "__FMA__": "fma",
+        "__AVX512F__": "avx512f",
+        "__AVX512BW__": "avx512bw",
+        "__AVX512DQ__": "avx512dq",
+        "__AVX512VL__": "avx512vl",
+        "__BMI2__": "bmi2",
+        "__AVX512VNNI__": "avx512vnni",
+        "__AVX512BF16__": "avx512bf16",
+    }
     compiler = os.environ.get("CC", "cc").split()
     try:
-        text = subprocess.run([*compiler, *ARCH, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(
+            [*compiler, *ARCH, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"a C compiler is needed to build fasttensor: {error}")
     defined = {line.split()[1] for line in text.splitlines() if line.startswith("#define")}
@@ -68,7 +108,9 @@ def target_features():
 
 def extensions():
     found = []
-    paths = sorted(ROOT.glob("fasttensor/**/*.pyx")) + [p for p in sorted(ROOT.glob("fasttensor/**/*.py")) if p.with_suffix(".pxd").exists() and p.name != "__init__.py"]
+    paths = sorted(ROOT.glob("fasttensor/**/*.pyx")) + [
+        p for p in sorted(ROOT.glob("fasttensor/**/*.py")) if p.with_suffix(".pxd").exists() and p.name != "__init__.py"
+    ]
     for path in paths:
         relative = path.relative_to(ROOT)
         name = ".".join(relative.with_suffix("").parts)
@@ -86,9 +128,17 @@ def extensions():
             libraries = [lib for lib in libraries if lib != "mvec"]
         headers = [str(p.relative_to(ROOT)) for p in path.parent.glob("*.h")]
         headers += [str(p.relative_to(ROOT)) for p in (ROOT / "fasttensor" / "_core").glob("*.h")]
-        found.append(Extension(name, sources, extra_compile_args=flags, extra_link_args=link, libraries=libraries,
-                               include_dirs=["fasttensor/_core", "fasttensor/cpu", "fasttensor/cpu/generated"],
-                               depends=headers))
+        found.append(
+            Extension(
+                name,
+                sources,
+                extra_compile_args=flags,
+                extra_link_args=link,
+                libraries=libraries,
+                include_dirs=["fasttensor/_core", "fasttensor/cpu", "fasttensor/cpu/generated"],
+                depends=headers,
+            )
+        )
     return found
 
 
@@ -99,10 +149,15 @@ class Build(build_ext):
     def run(self):
         load_codegen().generate(ROOT)
         from Cython.Build import cythonize
+
         features = target_features()
         self.distribution.ext_modules[:] = self.extensions = cythonize(
-            extensions(), nthreads=JOBS, compiler_directives=DIRECTIVES, quiet=True,
-            cache="CYTHON_CACHE_DIR" in os.environ)
+            extensions(),
+            nthreads=JOBS,
+            compiler_directives=DIRECTIVES,
+            quiet=True,
+            cache="CYTHON_CACHE_DIR" in os.environ,
+        )
         for extension in self.extensions:
             extension._needs_stub = False
             # setuptools' own Extension renames .pyx to .c unless Cython is imported there
@@ -131,6 +186,7 @@ class Build(build_ext):
                     return
             original(obj, src, ext, cc_args, extra, pp_opts)
             stamp.write_text(key)
+
         compiler._compile = compile_if_changed
         self._depends = {}
         jobs = []
@@ -139,17 +195,23 @@ class Build(build_ext):
             for obj, source in zip(objects, extension.sources):
                 self._depends[obj] = [d for d in extension.depends if os.path.exists(d)]
                 jobs.append((os.path.getsize(source), extension, source))
-        jobs.sort(key=lambda job: -job[0])                    # the longest first, so that none ends the build alone
+        jobs.sort(key=lambda job: -job[0])  # the longest first, so that none ends the build alone
 
         def compile_one(job):
             _, extension, source = job
-            compiler.compile([source], output_dir=self.build_temp, macros=list(extension.define_macros),
-                             include_dirs=extension.include_dirs, extra_postargs=extension.extra_compile_args,
-                             depends=extension.depends)
+            compiler.compile(
+                [source],
+                output_dir=self.build_temp,
+                macros=list(extension.define_macros),
+                include_dirs=extension.include_dirs,
+                extra_postargs=extension.extra_compile_args,
+                depends=extension.depends,
+            )
+
         with ThreadPoolExecutor(JOBS) as pool:
             list(pool.map(compile_one, jobs))
         self.parallel = None
-        super().build_extensions()      # finds every object up to date, and links
+        super().build_extensions()  # finds every object up to date, and links
 
 
 class Python(build_py):
@@ -163,11 +225,15 @@ class Source(sdist):
     """Generated files are made again by whoever builds the archive."""
 
     def make_release_tree(self, base_dir, files):
-        files = [f for f in files if "/generated/" not in f and not (f.startswith("fasttensor") and f.endswith((".c", ".so")))]
+        files = [
+            f
+            for f in files
+            if "/generated/" not in f and not (f.startswith("fasttensor") and f.endswith((".c", ".so")))
+        ]
         super().make_release_tree(base_dir, files)
 
 
 setup(
-    ext_modules=[Extension("fasttensor._core.tensor", ["fasttensor/_core/tensor.pyx"])],     # replaced in Build.run
+    ext_modules=[Extension("fasttensor._core.tensor", ["fasttensor/_core/tensor.pyx"])],  # replaced in Build.run
     cmdclass={"build_ext": Build, "build_py": Python, "sdist": Source},
 )

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import steps  # noqa: E402
-import table  # noqa: E402
+import steps
+import table
 
 
 def timed(run, budget, wait):

@@ -2,7 +2,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fasttensor import amp, autograd, backends, cuda, fft, linalg, nn, optim, random, special, utils
 
 Number = bool | int | float | complex
 

@@ -16,7 +16,6 @@ import zipfile
 import zlib
 from collections import OrderedDict
 
-from fasttensor._core import construct
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import DTYPES, dtype as dtype_class
 from fasttensor._core.storage import Storage, make_storage, storage_over

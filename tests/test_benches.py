@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import fasttensor
-import fasttensor.nn.functional  # noqa: F401
+import fasttensor.nn.functional
 
 FOLDER = Path(__file__).resolve().parents[1] / "benches"
 

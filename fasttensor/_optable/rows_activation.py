@@ -1,6 +1,6 @@
 """Rows: activation functions of neural networks, and the elementwise parts of losses."""
 
-from .dtypes import BOOL, FLOAT, INT, NUMERIC
+from .dtypes import FLOAT, INT, NUMERIC
 from .op import Op
 
 BOTH = ("torch", "nn.functional")

@@ -1,6 +1,6 @@
 """Rows: comparisons, predicates, selection, logic and bits."""
 
-from .dtypes import ALL, BOOL, INT, NUMERIC, REAL
+from .dtypes import ALL, BOOL, INT, REAL
 from .op import Op
 
 

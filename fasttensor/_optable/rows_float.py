@@ -1,6 +1,6 @@
 """Rows: exponentials, logarithms, trigonometry, rounding, angles."""
 
-from .dtypes import ALL, COMPLEX, FLOAT, INT, REAL
+from .dtypes import COMPLEX, FLOAT, REAL
 from .op import Op
 
 FC = FLOAT + COMPLEX

@@ -1,10 +1,8 @@
 """Argument handling of the indexing, sorting and joining functions: dims, indices, tuples of results, out=."""
 import collections
 import functools
-from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.index_arguments import check_writable, scalar_like
-from fasttensor.functional.common import give as deliver, in_place
+from fasttensor.functional.common import give as deliver
 
 
 def wrap(x, dim, name):
