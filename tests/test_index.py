@@ -146,6 +146,20 @@ def test_assignment_reads_what_it_overwrites():
     assert to_lists(x) == [0, 0, 1, 2]
 
 
+def test_bounds_of_empty_results():
+    with pytest.raises(IndexError, match="out of bounds"):
+        ft.zeros(3, 2)[:0, ft.tensor([5])]
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.masked_fill_(ft.tensor([True, False, True]), 1.0), lambda x: x.scatter_(0, ft.tensor([1]), 1.0),
+    lambda x: x.index_put_((ft.tensor([0]),), ft.ones(1)), lambda x: x.index_fill_(0, ft.tensor([0]), 1.0),
+    lambda x: x.masked_scatter_(ft.tensor([True, False, True]), ft.ones(2)), lambda x: x.put_(ft.tensor([0]), ft.ones(1))])
+def test_shared_memory_is_not_written(write):
+    with pytest.raises(RuntimeError, match="single memory"):
+        write(ft.zeros(1).expand(3))
+
+
 # --- functions ---
 I3 = ft.tensor([0, 2, 2])
 GRID = ft.tensor([[0, 1, 2, 3, 0], [3, 3, 1, 0, 2], [1, 0, 0, 2, 2]])

@@ -122,3 +122,29 @@ def test_gradients(name):
     inputs = tuple(leaf(*s) for s in shapes)
     assert gradcheck(function, inputs)
     assert gradgradcheck(function, inputs)
+
+
+def test_segments():
+    x = ft.tensor([[1., 2.], [5., 6.], [3., 4.]])
+    sizes = ft.tensor([2, 0, 1])
+    assert to_lists(ft.segment_reduce(x, "sum", lengths=sizes)) == [[6, 8], [0, 0], [3, 4]]
+    assert to_lists(ft.segment_reduce(x, "max", lengths=sizes, initial=0)) == [[5, 6], [0, 0], [3, 4]]
+    assert to_lists(ft.segment_reduce(x, "mean", offsets=ft.tensor([0, 2, 3]))) == [[3, 4], [3, 4]]
+    assert to_lists(ft.segment_reduce(x, "prod", lengths=ft.tensor([[1, 1]] * 3), axis=1)) == [[1, 2], [5, 6], [3, 4]]
+    for bad in (ft.tensor([1, 1]), ft.tensor([-1, 4]), ft.tensor([[3]])):
+        with pytest.raises(RuntimeError, match="lengths"):
+            ft.segment_reduce(x, "sum", lengths=bad)
+
+
+def test_copies_of_views_and_diagonals():
+    x = ft.arange(6).reshape(2, 3)
+    y = ft.permute_copy(x, (1, 0))
+    assert to_lists(y) == [[0, 3], [1, 4], [2, 5]] and y.data_ptr() != x.data_ptr()
+    assert [to_lists(p) for p in ft.unbind_copy(x)] == X2
+    assert to_lists(ft.zeros(4, 2).fill_diagonal_(1, wrap=True)) == to_lists(oracle().zeros(4, 2).fill_diagonal_(1, wrap=True))
+    assert to_lists(ft.nonzero_static(x, size=1)) == [[0, 1]]
+    assert ft.broadcast_shapes((2, 1), 3) == (2, 3)
+    assert to_lists(reversed(x)) == [[3, 4, 5], [0, 1, 2]]
+
+
+X2 = [[0, 1, 2], [3, 4, 5]]

@@ -6,5 +6,5 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 
 FAMILIES = ("common", "basics", "view_copies", "numeric_info", "elementwise", "activation", "creation", "ranges", "data", "random", "distributions", "dropout", "convert", "printing",
             "reduction", "scan", "matmul", "addmm", "chains", "einsum", "softmax", "norm", "native_norm", "distance", "linalg_norm", "indexing", "masking", "scattering", "sorting", "searching",
-            "embedding", "joining", "rearranging", "statistics", "conv", "pool", "unpool", "padding", "resize", "sampling",
+            "embedding", "joining", "rearranging", "statistics", "segments", "conv", "pool", "unpool", "padding", "resize", "sampling",
             "losses", "margin_losses", "quantile", "attention", "rnn", "linear_cross_entropy", "forms")
