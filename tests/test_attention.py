@@ -6,7 +6,7 @@ import pytest
 import fasttensor as torch
 from fasttensor import nn
 from fasttensor.functional import attention
-from tests.helpers import assert_close, from_oracle, oracle
+from helpers import assert_close, from_oracle, oracle
 
 F = nn.functional
 SHAPES = [((2, 3, 5, 8), 5, 8), ((3, 70, 16), 300, 24), ((1, 2, 130, 32), 130, 32), ((2, 2, 2, 9, 8), 12, 8), ((4, 6), 5, 3),

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import fasttensor as torch
-from tests.helpers import assert_close
+from helpers import assert_close
 
 
 def leaf(*values):

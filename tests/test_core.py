@@ -7,7 +7,7 @@ import pytest
 
 import fasttensor as torch
 from fasttensor._core import cpucheck, storage
-from tests.helpers import oracle
+from helpers import oracle
 
 NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 

@@ -7,7 +7,7 @@ import pytest
 
 import fasttensor as torch
 from fasttensor import nn
-from tests.helpers import assert_close, from_oracle, oracle
+from helpers import assert_close, from_oracle, oracle
 
 X2, X3, X4, X5 = (2, 6), (2, 6, 7), (2, 6, 7, 8), (2, 4, 5, 6, 7)
 # constructor text, shapes of the inputs

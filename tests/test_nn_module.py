@@ -7,7 +7,7 @@ import pytest
 
 import fasttensor as torch
 from fasttensor import nn
-from tests.helpers import assert_close, from_oracle, oracle
+from helpers import assert_close, from_oracle, oracle
 
 
 class Net(nn.Module):

@@ -4,7 +4,7 @@ import pytest
 import fasttensor as torch
 from fasttensor import nn
 from fasttensor.functional import rnn as composite
-from tests.helpers import assert_close, from_oracle, oracle
+from helpers import assert_close, from_oracle, oracle
 
 CASES = [("LSTM", {}), ("LSTM", dict(num_layers=2, bidirectional=True)), ("LSTM", dict(proj_size=3)),
          ("LSTM", dict(batch_first=True, bias=False)), ("GRU", dict(bidirectional=True, num_layers=2)), ("GRU", dict(bias=False)),

@@ -2,7 +2,7 @@
 import pytest
 
 import fasttensor as torch
-from tests.helpers import assert_close, oracle, to_oracle
+from helpers import assert_close, oracle, to_oracle
 
 VIEWS = {
     "view": lambda x: x.view(4, 6), "reshape": lambda x: x.transpose(0, 1).reshape(-1), "permute": lambda x: x.permute(2, 0, 1),
