@@ -4,6 +4,7 @@
 #define FT_NORM_LOOPS_H
 #include <math.h>
 #include <stddef.h>
+#include "vecmath.h"
 
 #define FT_NORM(N, T, L) \
 static double N##_sum(const void *p, ptrdiff_t n) \
@@ -13,7 +14,7 @@ static double N##_sum(const void *p, ptrdiff_t n) \
     for (int l = 0; l < L; l++) v[l] = 0; \
     for (; i + L <= n; i += L) for (int l = 0; l < L; l++) v[l] += x[i + l]; \
     for (int l = 0; l < n - i; l++) v[l] += x[i + l]; \
-    for (int l = 0; l < L; l++) s += (double)v[l]; \
+    FT_FOLD(L, v, FT_PLUS) s += (double)v[0]; \
     return s; \
 } \
 /* sum (x - c)^2 */ \
@@ -24,7 +25,7 @@ static double N##_squares(const void *p, ptrdiff_t n, double center) \
     for (int l = 0; l < L; l++) v[l] = 0; \
     for (; i + L <= n; i += L) for (int l = 0; l < L; l++) v[l] += (x[i + l] - c) * (x[i + l] - c); \
     for (int l = 0; l < n - i; l++) v[l] += (x[i + l] - c) * (x[i + l] - c); \
-    for (int l = 0; l < L; l++) s += (double)v[l]; \
+    FT_FOLD(L, v, FT_PLUS) s += (double)v[0]; \
     return s; \
 } \
 /* out[0] += sum g, out[1] += sum g (x - c) */ \
@@ -37,7 +38,7 @@ static void N##_dots(const void *pg, const void *px, ptrdiff_t n, double center,
         for (; i + L <= n; i += L) \
             for (int l = 0; l < L; l++) { v[l] += g[i + l]; w[l] += g[i + l] * (x[i + l] - c); } \
         for (int l = 0; l < n - i; l++) { v[l] += g[i + l]; w[l] += g[i + l] * (x[i + l] - c); } \
-        for (int l = 0; l < L; l++) { s += (double)v[l]; t += (double)w[l]; } \
+        FT_FOLD(L, v, FT_PLUS) FT_FOLD(L, w, FT_PLUS) s += (double)v[0]; t += (double)w[0]; \
     } \
     out[0] += s; out[1] += t; \
 } \
@@ -82,7 +83,7 @@ static void N##_scale_back(const void *pg, const void *px, void *pd, ptrdiff_t n
             for (; i + L <= n; i += L) for (int l = 0; l < L; l++) { v[l] += g[i + l]; u[l] += g[i + l] * (x[i + l] - c); } \
             for (int l = 0; l < n - i; l++) { v[l] += g[i + l]; u[l] += g[i + l] * (x[i + l] - c); } \
         } \
-        for (int l = 0; l < L; l++) { s += (double)v[l]; t += (double)u[l]; } \
+        FT_FOLD(L, v, FT_PLUS) FT_FOLD(L, u, FT_PLUS) s += (double)v[0]; t += (double)u[0]; \
         const T k = centered ? (T)(s / n) * r : 0, h = (T)(t * rstd * rstd / n * rstd); \
         if (w) for (i = 0; i < n; i++) d[i] = g[i] * w[i] * r - k - (x[i] - c) * h; \
         else for (i = 0; i < n; i++) d[i] = g[i] * r - k - (x[i] - c) * h; \

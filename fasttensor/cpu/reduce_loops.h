@@ -35,8 +35,6 @@ typedef struct {
     int acc_size;
 } ft_reduction;
 
-#define FT_HALVE(L, W, v, F) if (L > W) { for (int l = 0; l < W; l++) v[l] = F(v[l], v[l + W]); }
-
 /* S(a, x): the new lane. F(a, v): joins lane or accumulator v to accumulator a. Z, ZA: their starts. */
 #define FT_REDUCTION(NAME, T, V, A, L, Z, ZA, S, F) \
 static void NAME##_start(void *lanes, ptrdiff_t m) { V *v = lanes; for (ptrdiff_t j = 0; j < m; j++) v[j] = Z; } \
@@ -49,7 +47,7 @@ static void NAME##_row(const void *p, ptrdiff_t n, void *acc, const void *center
     for (int l = 0; l < L; l++) v[l] = Z; \
     for (; i + L <= n; i += L) for (int l = 0; l < L; l++) v[l] = S(v[l], x[i + l]); \
     for (int l = 0; l < n - i; l++) v[l] = S(v[l], x[i + l]); \
-    FT_HALVE(L, 32, v, F) FT_HALVE(L, 16, v, F) FT_HALVE(L, 8, v, F) FT_HALVE(L, 4, v, F) FT_HALVE(L, 2, v, F) FT_HALVE(L, 1, v, F) \
+    FT_FOLD(L, v, F) \
     *(A *)acc = F(a, v[0]); \
 } \
 static void NAME##_cols(const void *p, ptrdiff_t m, void *lanes, const void *center, double par) \

@@ -10,15 +10,19 @@
 enum { SOFTMAX_COLS = 64 };
 
 #define FT_LANES(T, L, v, z) T v[L]; for (int l = 0; l < L; l++) v[l] = z
-#define FT_FOLD_SUM(v, L, s) for (int l = 0; l < L; l++) s += v[l]
+#define FT_FOLD_SUM(v, L, s) do { FT_FOLD(L, v, FT_PLUS) s = v[0]; } while (0)
 
 #define FT_SOFTMAX(N, T, L, EXP, LOG) \
 static T N##_rowmax(const T *x, ptrdiff_t n) \
 { \
-    FT_LANES(T, L, v, (T)-INFINITY); ptrdiff_t i = 0; T best = (T)-INFINITY; \
-    for (; i + L <= n; i += L) for (int l = 0; l < L; l++) v[l] = x[i + l] > v[l] ? x[i + l] : v[l]; \
+    ptrdiff_t i = 0; T best = (T)-INFINITY; \
+    if (n >= L) { \
+        FT_LANES(T, L, v, (T)-INFINITY); \
+        for (; i + L <= n; i += L) for (int l = 0; l < L; l++) v[l] = x[i + l] > v[l] ? x[i + l] : v[l]; \
+        FT_FOLD(L, v, FT_GREATER) \
+        best = v[0]; \
+    } \
     for (; i < n; i++) best = x[i] > best ? x[i] : best; \
-    for (int l = 0; l < L; l++) best = v[l] > best ? v[l] : best; \
     return best; \
 } \
 static double N##_rowsumexp(const T *x, ptrdiff_t n, T c) \

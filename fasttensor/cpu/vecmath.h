@@ -5,7 +5,12 @@
 #ifndef FT_VECMATH_H
 #define FT_VECMATH_H
 #include <stdint.h>
-#include <string.h>
+
+/* Folds L lanes (a power of two up to 64) into v[0] by halves, so that the chain of dependent steps is short. */
+#define FT_HALVE(L, W, v, F) if (L > W) { for (int l = 0; l < W; l++) v[l] = F(v[l], v[l + W]); }
+#define FT_FOLD(L, v, F) FT_HALVE(L, 32, v, F) FT_HALVE(L, 16, v, F) FT_HALVE(L, 8, v, F) FT_HALVE(L, 4, v, F) FT_HALVE(L, 2, v, F) FT_HALVE(L, 1, v, F)
+#define FT_PLUS(a, b) ((a) + (b))
+#define FT_GREATER(a, b) ((b) > (a) ? (b) : (a))
 
 static inline float vm_expf(float x)
 {

@@ -1,4 +1,5 @@
 """Losses of classification and regression whose heart is a kernel or one elementwise row."""
+from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
@@ -10,6 +11,7 @@ from fasttensor.functional.softmax import log_softmax
 __all__ = ["ctc_loss", "kl_div", "poisson_nll_loss", "binary_cross_entropy_with_logits", "nll_loss"]
 
 METHODS = {}
+INT64, FLOAT32 = DTYPES["int64"], DTYPES["float32"]
 NN_FUNCTIONAL = ["cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
                  "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "gaussian_nll_loss", "soft_margin_loss",
                  "ctc_loss"]
@@ -52,6 +54,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
+    if reduction == "mean" and weight is None and label_smoothing == 0.0 and size_average is None and reduce is None:
+        if target.dtype is INT64 and input.dtype is FLOAT32 and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
+            return apply(CrossEntropyLoss, input, target, None, ignore_index, 0.0, "mean")      # what training calls
     how = reduction_of("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"cross_entropy(): label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")

@@ -85,6 +85,11 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     """
     tensor_argument("layer_norm", input)
     require_real("layer_norm", input)
+    if len(normalized_shape) == 1 if type(normalized_shape) is tuple else False:
+        n = normalized_shape[0]
+        if input.ndim and input.shape[-1] == n and (weight is None or weight.shape == normalized_shape) and \
+                (bias is None or bias.shape == normalized_shape):
+            return apply(rules.LayerNorm, input, weight, bias, 1, n, float(eps))
     dims, n = row_shape("layer_norm", input, normalized_shape, weight, bias)
     return apply(rules.LayerNorm, input, weight, bias, dims, n, float(eps))
 
