@@ -1,5 +1,5 @@
 """Checks that every indexing and joining function makes, compiled because they cost more than small operations."""
-from fasttensor._core.dtype cimport dtype, promote, is_complex_code, UINT8, INT64
+from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
 

@@ -5,8 +5,8 @@ positions, whichever thread does it."""
 from libc.stdint cimport int64_t
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy, memset
-from fasttensor._core.dtype cimport INT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
+from fasttensor._core.dtype cimport INT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor.cpu.index_loops cimport *
 
@@ -48,7 +48,7 @@ def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t paddi
     index: int64 in [-rows, rows), already checked; g: index.shape + [width...]."""
     cdef Rows k
     cdef Tensor ix = contiguous(cast(index, INT64)), out, gc
-    cdef Py_ssize_t n = ix.count, i, r, total = 0, kept
+    cdef Py_ssize_t n = ix.count, i, r
     cdef Py_ssize_t shape[64]
     cdef int d, code = g.code
     cdef int64_t *p = <int64_t *>ix.ptr

@@ -30,7 +30,7 @@ cdef void walk_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Walk *w = <Walk *>context
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t counter[64]
-    cdef Py_ssize_t rows = 1, r, n, j, ds, ss, istep
+    cdef Py_ssize_t rows = 1, _, n, j, ds, ss, istep
     cdef int k, last = w.rank - 1
     cdef char *d = w.d + begin * w.dstep[w.split]
     cdef char *s = w.s + begin * w.sstep[w.split]
@@ -42,7 +42,7 @@ cdef void walk_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             rows *= sizes[k]
     n = end - begin if w.split == last else w.sizes[last]
     ds, ss, istep = w.dstep[last], w.sstep[last], w.istep[last]
-    for r in range(rows):
+    for _ in range(rows):
         if w.gath != NULL:
             j = w.gath(d, ds, s, ss, w.along, ix, istep, w.size, n)
         else:

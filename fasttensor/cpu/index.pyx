@@ -162,7 +162,7 @@ cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssiz
     """Fills p (p.offs is the caller's to free) and the shape of the addressed part; returns its rank."""
     cdef list found = [], where = []
     cdef Tensor t, first
-    cdef int d = 0, k, m, rank = 0, start
+    cdef int d = 0, k, rank = 0, start
     cdef Py_ssize_t bad
     cdef bint indexed[64]
     cdef bint adjacent

@@ -126,7 +126,7 @@ def cat(list tensors, int dim, int code):
     cdef Py_ssize_t shape[64]
     cdef Tensor t, first = None
     cdef list parts = []
-    cdef int d, i = 0
+    cdef int d
     cdef Py_ssize_t total = 0
     for t in tensors:
         if t.rank == 1 and t.sizes[0] == 0:

@@ -57,7 +57,7 @@ cdef void spread_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept
 cdef void place_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Coordinates of the set elements of chunks [begin, end)."""
     cdef Mask *k = <Mask *>context
-    cdef Py_ssize_t c, at, left, i, j, stop, rest, base, inner = k.sizes[k.rank - 1]
+    cdef Py_ssize_t c, at, left, i, stop, rest, base, inner = k.sizes[k.rank - 1]
     cdef Py_ssize_t counter[64]
     cdef int d
     for c in range(begin, end):

@@ -4,7 +4,6 @@ from libc.string cimport memcmp, memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
-from fasttensor.cpu.index_loops cimport BIG
 
 ctypedef fused number:
     float
@@ -158,7 +157,7 @@ def repeated_positions(Tensor repeats, Py_ssize_t total=-1):
     cdef Tensor r = contiguous(cast(repeats, INT64)), out
     cdef int64_t *p = <int64_t *>r.ptr
     cdef int64_t *o
-    cdef Py_ssize_t i, j, at = 0, found = 0
+    cdef Py_ssize_t i, _, at = 0, found = 0
     for i in range(r.count):
         if p[i] < 0:
             raise RuntimeError(f"repeat_interleave: repeats can not be negative, got {p[i]}")
@@ -169,7 +168,7 @@ def repeated_positions(Tensor repeats, Py_ssize_t total=-1):
     o = <int64_t *>out.ptr
     with nogil:
         for i in range(r.count):
-            for j in range(p[i]):
+            for _ in range(p[i]):
                 o[at] = i
                 at += 1
     return out

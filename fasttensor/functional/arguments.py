@@ -1,8 +1,14 @@
 """Argument handling of the indexing, sorting and joining functions: dims, indices, tuples of results, out=."""
 import collections
 import functools
+from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.functional.common import give as deliver
+from fasttensor.autograd.index_arguments import check_writable, scalar_like
+from fasttensor.functional.common import give as deliver, in_place
+
+# What the families import from here, some of it from elsewhere.
+__all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_place", "ints", "need_tensor", "result_class",
+           "scalar_like", "tensor_list", "with_out", "wrap", "wrap_many"]
 
 
 def wrap(x, dim, name):

@@ -73,7 +73,8 @@ def bag_numbers(input, offsets, include_last_offset):
         ends = listed[1:] + [n]
     listed = listed[:count]
     if listed and listed[0] != 0:
-        raise RuntimeError(f"embedding_bag(): offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {listed[0]}")
+        raise RuntimeError(f"embedding_bag(): offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to "
+                           f"start from position 0. However, got {listed[0]}")
     for a, b in zip(listed, ends):
         if not 0 <= a <= b <= n:
             raise RuntimeError(f"embedding_bag(): offsets must not decrease nor exceed the input's length {n}, got {offsets.tolist()}")
@@ -101,7 +102,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ValueError(f"embedding_bag(): mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None:
         if per_sample_weights.shape != input.shape:
-            raise ValueError(f"embedding_bag(): If per_sample_weights ({description(per_sample_weights)}) is not None, then it must have the same shape as the input ({description(input)})")
+            raise ValueError(f"embedding_bag(): If per_sample_weights ({description(per_sample_weights)}) is not None, then "
+                             f"it must have the same shape as the input ({description(input)})")
         if mode != "sum":
             raise NotImplementedError(f"embedding_bag(): per_sample_weights was not None, it is only supported for mode='sum' (got mode='{mode}').")
     if scale_grad_by_freq and mode == "max":

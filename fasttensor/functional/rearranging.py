@@ -1,10 +1,11 @@
 """Elements moved about: flip, roll, rot90, repeat, tile, triangles, diagonals, writes into a part."""
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu, ViewScatter
-from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, tensor_list,
-                                             with_out, wrap, wrap_many)
+from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
+                                             wrap, wrap_many)
 
-__all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interleave", "tril", "triu", "diag", "diag_embed", "diagflat", "diagonal_scatter", "select_scatter", "slice_scatter",
+__all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interleave", "tril", "triu", "diag", "diag_embed",
+           "diagflat", "diagonal_scatter", "select_scatter", "slice_scatter",
            "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "unravel_index"]
 
 
@@ -160,7 +161,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if repeats.numel() == 1:
         repeats = repeats.reshape(1).expand((size,))
     elif repeats.numel() != size:
-        raise RuntimeError(f"repeat_interleave(): repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} and input.size({dim}) = {size}")
+        raise RuntimeError(f"repeat_interleave(): repeats must have the same size as input along dim, but got "
+                           f"repeats.size(0) = {repeats.numel()} and input.size({dim}) = {size}")
     at = backend(x).repeated_positions(repeats, total)
     return (x.reshape(1) if x.dim() == 0 else x).index_select(dim, at)
 

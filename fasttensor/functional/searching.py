@@ -144,7 +144,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if scalar and edges.dim() != 1:
         raise RuntimeError(f"searchsorted(): input value can be a scalar only when sorted_sequence is 1-d, got {description(edges)}")
     if not scalar and edges.dtype is not values.dtype:
-        raise RuntimeError(f"searchsorted(): sorted_sequence and input value tensors should have same dtype, but got {description(edges)} and {description(values)}")
+        raise RuntimeError(f"searchsorted(): sorted_sequence and input value tensors should have same dtype, but got "
+                           f"{description(edges)} and {description(values)}")
     if edges.dim() != 1 and edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError("searchsorted(): sorted_sequence should be 1 dimension or the first N-1 dimensions of sorted_sequence "
                            f"and input value must match, but we got {description(edges)} and {description(values)}")
@@ -271,7 +272,8 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     x = input.detach().reshape(-1)
     edges = edges_of(x, bins, range, "histogram")
     if weight is not None and (weight.shape != input.shape or weight.dtype is not input.dtype):
-        raise RuntimeError(f"histogram(): if weight tensor is provided it should have input's shape and dtype, got {description(weight)} for {description(input)}")
+        raise RuntimeError(f"histogram(): if weight tensor is provided it should have input's shape and dtype, got "
+                           f"{description(weight)} for {description(input)}")
     weights = None if weight is None else weight.detach().reshape(-1)
     if isinstance(bins, Tensor):
         counts = backend(x).bincount(numbers_of(x, edges), weights, edges.numel() - 1).to(x.dtype)

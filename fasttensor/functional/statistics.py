@@ -126,7 +126,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         if weights is None:
             continue
         if weights.dim() > 1 or weights.numel() != n or weights.is_floating_point() == integral or weights.is_complex():
-            raise RuntimeError(f"cov(): expected {name} to be a 1-d tensor of {n} {'integers' if integral else 'floating point numbers'}, got {description(weights)}")
+            raise RuntimeError(f"cov(): expected {name} to be a 1-d tensor of {n} "
+                               f"{'integers' if integral else 'floating point numbers'}, got {description(weights)}")
         if n and weights.detach().min().item() < 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
         w = weights.reshape(-1) if w is None else w * weights.reshape(-1)
