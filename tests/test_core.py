@@ -157,3 +157,12 @@ def test_integer_division_by_zero_is_an_error_not_a_crash():
             f()
     low = torch.tensor([-2 ** 63])
     assert (low // -1).shape == (1,)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_numbers_beside_half_types(name):
+    """PyTorch 2.13 rounds the number to the half type for sums, and takes it as it is for products and quotients."""
+    x = torch.ones(1, dtype=getattr(torch, name))
+    want = {"float16": (1.5869140625, 0.6298828125, 1.6298828125), "bfloat16": (1.5859375, 0.62890625, 1.625)}[name]
+    assert ((x / 0.63).item(), (x * 0.63).item(), (x + 0.63).item()) == want
+    assert (x.clone().div_(0.63).item(), x.clone().mul_(0.63).item(), x.clone().add_(0.63).item()) == want

@@ -16,5 +16,7 @@ cdef object unsupported(int op, int code)
 cdef object bad_operand(int op, object x, int position)
 cdef object refuse_number(int op, object x, int position)
 cdef object operand(int op, object x, int position, int code, void *buffer, bint mask)
+cdef bint keeps_number(int op) noexcept
+cdef Tensor half_with_number(int op, Tensor x, object b, const double *par)
 cdef bint check_zero(int op, object b) except False
 cdef bint check_devices(int op, object a, object b, object c) except False

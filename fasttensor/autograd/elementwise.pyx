@@ -13,6 +13,10 @@ from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_str
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 
+cdef extern from "elementwise.h":
+    enum:
+        FT_MUL, FT__DIV
+
 cdef const ft_op *rows = table()
 
 
@@ -165,6 +169,11 @@ cdef object call2(int op, object a, object b, const double *par, object out):
             if loop != NULL:
                 result = row.out[code]
                 write_element(buffer, code, b)
+                if code <= BFLOAT16 and keeps_number(op):
+                    y = half_with_number(op, x, b, par)
+                    if requires(x) and grad_enabled():
+                        record(op, code, y, x, None, None, NULL, buffer, NULL, par)
+                    return y
                 y = new_tensor(x.rank, x.sizes, result, CPU)
                 p[0], p[1], p[2] = y.ptr, x.ptr, buffer
                 s[0], s[1], s[2] = ITEMSIZE[result], ITEMSIZE[code], 0
@@ -173,6 +182,23 @@ cdef object call2(int op, object a, object b, const double *par, object out):
                     record(op, code, y, x, None, None, NULL, buffer, NULL, par)
                 return y
     return general(op, a, b, None, 2, par)
+
+
+cdef bint keeps_number(int op) noexcept:
+    """Whether the operation takes a number beside half types as it is, not rounded to them first, as PyTorch does."""
+    return op == FT_MUL or op == FT__DIV
+
+
+cdef Tensor half_with_number(int op, Tensor x, object b, const double *par):
+    """A half-precision tensor and a number, computed in float32 and rounded once."""
+    cdef Tensor wide = cast(x, FLOAT32), y = new_like(wide, FLOAT32)
+    cdef char *p[3]
+    cdef Py_ssize_t s[3]
+    cdef float number = b
+    p[0], p[1], p[2] = y.ptr, wide.ptr, <char *>&number
+    s[0], s[1], s[2] = 4, 4, 0
+    run_flat(rows[op].loop[FLOAT32], 3, p, s, y.count, par)
+    return cast(y, x.code)
 
 
 cdef object call3(int op, object a, object b, object c, const double *par, object out):

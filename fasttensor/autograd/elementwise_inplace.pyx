@@ -62,7 +62,9 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         if x.code != code or needs_own_input(row, x, z, w):
             # the old value is needed after it is overwritten
             before = cast(x, code) if x.code != code else detached_copy(x)
-    if x.dev == CPU and row.out[code] == x.code:
+    if x.dev == CPU and FLOAT16 <= code <= BFLOAT16 and nin == 2 and z is None and x.code == code and keeps_number(op):
+        copy_into(x, half_with_number(op, before, b, par))
+    elif x.dev == CPU and row.out[code] == x.code:
         if x.contig and (z is None or (z.contig and same_shape(x, z))) and (w is None or (w.contig and same_shape(x, w))):
             flat_inplace(row.loop[code], nin, x, before, z, numbers.value[1], w, numbers.value[2], code, row.mask, par)
         else:
