@@ -122,6 +122,21 @@ def test_docstring_example_runs(op):
     assert result.failed == 0
 
 
+def test_numbers_are_refused_where_pytorch_refuses_them():
+    x = fasttensor.ones(3)
+    for call in (lambda: fasttensor.maximum(x, 2), lambda: fasttensor.atan2(2, x), lambda: fasttensor.eq(2, x), lambda: x.fmax(2),
+                 lambda: fasttensor.remainder(2, 3), lambda: x.atan2_(1), lambda: fasttensor.ldexp(x, 2)):
+        with pytest.raises(TypeError, match="must be Tensor, not int"):
+            call()
+    assert fasttensor.remainder(7, x * 4).tolist() == [3, 3, 3]
+    assert fasttensor.add(1, x).tolist() == [2, 2, 2]
+
+
+def test_the_square_of_bool_is_an_integer():
+    y = fasttensor.square(fasttensor.tensor([True, False]))
+    assert y.dtype == fasttensor.int64 and y.tolist() == [1, 0]
+
+
 def test_derivatives_are_cached():
     assert derivatives(INDEX["tanh"]) is derivatives(INDEX["tanh"])
     assert derivatives(INDEX["eq"]) == (None, None)

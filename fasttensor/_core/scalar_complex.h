@@ -76,6 +76,10 @@ FT_COMPLEX(M)
     FT_FN Z C(lerp)(Z a, Z b, Z w) { \
         return C(abs)(w) < (T)0.5 ? a + w * (b - a) : b - (b - a) * ((T)1 - w); \
     } \
+    FT_FN Z C(logaddexp)(Z a, Z b) { \
+        Z m = C(real)(a) >= C(real)(b) ? a : b, l = C(real)(a) >= C(real)(b) ? b : a; \
+        return (C(isinf)(a) != 0) & (a == b) ? a : m + C(log1p)(C(exp)(l - m)); \
+    } \
     FT_FN Z C(sinc)(Z z) { \
         Z p = z * (T)3.14159265358979324; \
         return z == (T)0 ? MAKE(1, 0) : C(sin)(p) / p; \

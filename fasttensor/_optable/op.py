@@ -43,6 +43,7 @@ class Op:
     inplace_flag: the function takes `inplace=False`.
     method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist.
     check: what parameters must satisfy, the type of the error and its text, as Python for the function's body.
+    bool_result: the result's dtype for bool operands.
     domain: where tests draw operands from; source: where the gradient's formula comes from.
     """
 
@@ -79,6 +80,7 @@ class Op:
     inplace_flag: bool = False
     special: tuple = ()
     numbers: str | None = None
+    bool_result: str | None = None
     real: bool = False
     fast: str | None = None
     fast_if: str | None = None
@@ -161,6 +163,8 @@ class Op:
         """The name of the result's dtype by the name of the computing dtype."""
         if self.promote == "bool":
             return "bool"
+        if dtype == "bool" and self.bool_result:
+            return self.bool_result
         if self.real_result and BY_NAME[dtype].kind == "complex":
             return next(n for n, d in BY_NAME.items() if d.suffix == BY_NAME[dtype].real)
         return dtype

@@ -1,6 +1,6 @@
 """Rows: activation functions of neural networks, and the elementwise parts of losses."""
 
-from .dtypes import FLOAT, INT, NUMERIC
+from .dtypes import COMPLEX, FLOAT, INT, NUMERIC
 from .op import Op
 
 BOTH = ("torch", "nn.functional")
@@ -57,9 +57,12 @@ ROWS = (
        dx="where(x * beta > threshold, g, g * sigmoid(x * beta))", params={"beta": 1.0, "threshold": 20.0},
        namespace="nn.functional", method=False, inplace=False, out=False,
        doc="log(1 + exp(`beta` * x)) / `beta`, the input itself above `threshold`."),
-    Op("softsign", "x / (1 + abs(x))", dx="g / square(1 + abs(x))", namespace="nn.functional", promote="float",
+    Op("softsign", "x / (1 + abs(x))", dx="g / square(1 + abs(x))",
+       complex_dx="g / (1 + abs(x)) - sgn(x) * (real(conj(g) * x) / ((1 + abs(x)) * (1 + abs(x))))",
+       dtypes=FLOAT + COMPLEX, namespace="nn.functional", promote="float",
        method=False, inplace=False, out=False, doc="x / (1 + |x|)."),
-    Op("tanhshrink", "x - tanh(x)", dx="g * square(tanh(x))", namespace="nn.functional", promote="float",
+    Op("tanhshrink", "x - tanh(x)", dx="g * square(tanh(x))", dtypes=FLOAT + COMPLEX,
+       namespace="nn.functional", promote="float",
        method=False, inplace=False, out=False, doc="x - tanh(x)."),
     Op("logsigmoid", "logsigmoid(x)", dx="g * sigmoid(-x)", namespace="nn.functional", method=False, inplace=False,
        out=False, doc="log(sigmoid(x)), without overflow on the way."),
@@ -79,21 +82,22 @@ ROWS = (
     Op("_prelu", "where(a > 0, a, b * a)", da="where(a > 0, g, b * g)", db="where(a > 0, 0, a * g)", out=False,
        args=("input", "weight"), doc="The input above zero, times `weight` below."),
     Op("_masked_scale", "where(b, a * scale, 0)", da="where(b, g * scale, 0)", complex_da="where(b, g * scale, 0)",
-       dtypes=FLOAT + ("complex64", "complex128"), mask="b",
+       dtypes=FLOAT + COMPLEX, mask="b",
        params={"scale": 1.0}, args=("input", "mask"), doc="`input` * `scale` where `mask`, zero elsewhere: dropout."),
     Op("_mul_scale", "a * b * scale", da="g * b * scale", db="g * a * scale", dtypes=NUMERIC, params={"scale": 1.0},
        doc="`input` * `other` * `scale`."),
     _loss("_squared_error", "(a - b) * (a - b)", "g * 2 * (a - b)", "g * 2 * (b - a)", "The squared error."),
     _loss("_absolute_error", "abs(a - b)", "g * sgn(a - b)", "g * sgn(b - a)", "The absolute error."),
     _loss("_huber", "where(abs(a - b) <= delta, 0.5 * (a - b) * (a - b), delta * (abs(a - b) - 0.5 * delta))",
-          "g * minimum(maximum(a - b, -delta), delta)", "g * minimum(maximum(b - a, -delta), delta)",
+          "g * where(abs(a - b) <= delta, a - b, delta * sgn(a - b))",
+          "g * where(abs(a - b) <= delta, b - a, delta * sgn(b - a))",
           "Huber's loss.", params={"delta": 1.0}, source="Huber 1964"),
     _loss("_smooth_l1", "where(abs(a - b) < beta, 0.5 * (a - b) * (a - b) / beta, abs(a - b) - 0.5 * beta)",
           "where(abs(a - b) < beta, g * (a - b) / beta, g * sgn(a - b))",
           "where(abs(a - b) < beta, g * (b - a) / beta, g * sgn(b - a))", "The smooth absolute error.",
           params={"beta": 1.0}, source="Girshick, Fast R-CNN"),
     _loss("_bce", "-(b * maximum(log(a), -100) + (1 - b) * maximum(log1p(-a), -100))",
-          "g * (a - b) / maximum((1 - a) * a, 1e-12)", "g * (log1p(-a) - log(a))",
+          "g * (a - b) / where((1 - a) * a < 1e-12, 1e-12, (1 - a) * a)", "g * (log1p(-a) - log(a))",
           "Binary cross entropy, its logarithms at least -100.", domain=(0.1, 0.9)),
     _loss("_bce_logits", "(1 - b) * a - logsigmoid(a)", "g * (sigmoid(a) - b)", "-(g * a)",
           "Binary cross entropy of the sigmoid of the input."),

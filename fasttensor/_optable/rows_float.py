@@ -62,7 +62,7 @@ ROWS = (
        " * 0.0005414033158744))))),"
        " (cos(3.141592653589793 * x) - y) / where(x == 0, 1, x))",
        "sin(pi x) / (pi x), 1 at zero.", special=("sinc",)),
-    Op("logaddexp", "logaddexp(a, b)", numbers="", da="g / (1 + exp(b - a))", db="g / (1 + exp(a - b))", dtypes=FLOAT,
+    Op("logaddexp", "logaddexp(a, b)", numbers="", da="g / (1 + exp(b - a))", db="g / (1 + exp(a - b))", dtypes=FC,
        inplace=False, doc="log(exp(`input`) + exp(`other`)), without overflow on the way."),
     Op("logaddexp2", "logaddexp2(a, b)", numbers="", da="g / (1 + exp2(b - a))", db="g / (1 + exp2(a - b))", dtypes=FLOAT,
        inplace=False, doc="log2(2 ** `input` + 2 ** `other`), without overflow on the way."),

@@ -10,7 +10,7 @@ from fasttensor.functional.common import check_tensor, describe, give, in_place
 
 __all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "round", "real", "imag",
            "conj", "view_as_real", "view_as_complex", "resolve_conj", "resolve_neg", "is_conj", "is_neg", "positive", "fix", "arctan2",
-           "polygamma", "mvlgamma", "clamp_min", "clamp_max", "ldexp", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
+           "polygamma", "mvlgamma", "clamp_min", "clamp_max", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
            "true_divide", "floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit", "threshold", "threshold_"]
 F = FUNCTIONS
 bool_dtype, int64, float32, float64 = DTYPES["bool"], DTYPES["int64"], DTYPES["float32"], DTYPES["float64"]
@@ -241,7 +241,7 @@ def threshold(input, threshold, value, inplace=False):
 threshold_ = ROW_METHODS.get("threshold_")
 fix, arctan2 = F["trunc"], F["atan2"]
 addcmul, addcdiv, lerp, erfinv, signbit = (F[n] for n in ("addcmul", "addcdiv", "lerp", "erfinv", "signbit"))
-logical_not, isreal, angle, conj_physical, ldexp = (F[n] for n in ("logical_not", "isreal", "angle", "conj_physical", "ldexp"))
+logical_not, isreal, angle, conj_physical = (F[n] for n in ("logical_not", "isreal", "angle", "conj_physical"))
 
 
 # --- special cases of special functions ---
