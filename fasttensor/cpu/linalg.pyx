@@ -1,0 +1,270 @@
+"""Factorisations and triangular solutions on LAPACK: LU, Cholesky, QR, LDL.
+
+Arguments are batches of matrices of any strides; results are column-major, as PyTorch's. `info` holds one
+int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
+
+    >>> lu, pivots, info = getrf(A)
+"""
+from libc.string cimport memcpy
+from fasttensor._core.dtype cimport INT32, COMPLEX64, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, describe
+from fasttensor.cpu.blas cimport symbol
+from fasttensor.cpu.lapack cimport *
+
+cdef enum:
+    COLUMN_MAJOR = 102
+    NO_TRANS = 111
+    TRANS = 112
+    CONJ_TRANS = 113
+    UPPER = 121
+    LOWER = 122
+    NON_UNIT = 131
+    UNIT = 132
+    LEFT = 141
+    RIGHT = 142
+
+ctypedef int (*getrf_fn)(int, int, int, void *, int, int *) noexcept nogil
+ctypedef int (*gesv_fn)(int, int, int, void *, int, int *, void *, int) noexcept nogil
+ctypedef int (*potrf_fn)(int, char, int, void *, int) noexcept nogil
+ctypedef int (*geqrf_fn)(int, int, int, void *, int, void *) noexcept nogil
+ctypedef int (*orgqr_fn)(int, int, int, int, void *, int, void *) noexcept nogil
+ctypedef int (*ormqr_fn)(int, char, char, int, int, int, void *, int, void *, void *, int) noexcept nogil
+ctypedef int (*sytrf_fn)(int, char, int, void *, int, int *) noexcept nogil
+ctypedef int (*sytrs_fn)(int, char, int, int, void *, int, int *, void *, int) noexcept nogil
+ctypedef void (*trsm_fn)(int, int, int, int, int, int, int, void *, void *, int, void *, int) noexcept nogil
+ctypedef void (*trsm_real)(int, int, int, int, int, int, int, double, void *, int, void *, int) noexcept nogil
+ctypedef void (*trsm_single)(int, int, int, int, int, int, int, float, void *, int, void *, int) noexcept nogil
+
+
+cdef inline int lead(Py_ssize_t rows) noexcept nogil:
+    return <int>rows if rows > 1 else 1
+
+
+cdef void getrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<getrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.p[0] + b * t.step[0], lead(t.m), <int *>(t.p[1] + b * t.step[1]))
+
+
+def getrf(Tensor x):
+    """LU with partial pivoting in one matrix, row exchanges counted from 1, info."""
+    cdef Task t
+    cdef Tensor a = columns(x)
+    t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
+    cdef Tensor pivots = batch_of(x, 2, INT32, min(t.m, t.n), -1)
+    t.fn = routine("getrf_work", "getrf_work", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, pivots, 1)
+    info = run(&t, a, getrf_range)
+    return turned(a), pivots, info
+
+
+cdef void gesv_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<gesv_fn>t.fn)(COLUMN_MAJOR, t.n, t.k, t.p[0] + b * t.step[0], lead(t.n), <int *>(t.p[1] + b * t.step[1]),
+                                    t.p[2] + b * t.step[2], lead(t.n))
+
+
+def gesv(Tensor x, Tensor y):
+    """The solution of x @ s = y, the LU of x, its pivots, info. One batch shape."""
+    cdef Task t
+    cdef Tensor a = columns(x), b = columns(y)
+    t.n, t.k = <int>a.sizes[a.rank - 1], <int>b.sizes[b.rank - 2]
+    cdef Tensor pivots = batch_of(x, 2, INT32, t.n, -1)
+    t.fn = routine("gesv_work", "gesv_work", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, pivots, 1)
+    operand(&t, 2, b, 2)
+    info = run(&t, a, gesv_range)
+    return turned(b), turned(a), pivots, info
+
+
+cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<potrf_fn>t.fn)(COLUMN_MAJOR, t.f1, t.n, t.p[0] + b * t.step[0], lead(t.n))
+
+
+def potrf(Tensor x, bint upper):
+    """The Cholesky factor in the triangle that was read, the rest of x beside it; info."""
+    cdef Task t
+    cdef Tensor a = columns(x)
+    t.n, t.f1 = <int>a.sizes[a.rank - 1], b"U" if upper else b"L"
+    t.fn = routine("potrf_work", "potrf_work", a.code)
+    operand(&t, 0, a, 2)
+    info = run(&t, a, potrf_range)
+    return turned(a), info
+
+
+cdef void trsm_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    cdef char *a
+    cdef char *x
+    cdef double one[2]
+    cdef float one_f[2]
+    cdef int side = t.f1 + 100, uplo = t.f2 + 100, unit = t.f3 + 100
+    one[0] = one_f[0] = 1
+    one[1] = one_f[1] = 0
+    for b in range(begin, end):
+        a, x = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
+        if t.code == 8:
+            (<trsm_single>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, 1, a, t.ld, x, lead(t.m))
+        elif t.code == 9:
+            (<trsm_real>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, 1, a, t.ld, x, lead(t.m))
+        else:
+            (<trsm_fn>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, <void *>one_f if t.code == 10 else <void *>one, a, t.ld, x, lead(t.m))
+
+
+def trsm(Tensor x, Tensor y, bint upper, bint left, bint unit):
+    """The solution of x @ s = y, or of s @ x = y, with the triangle of x that `upper` names. A zero on its diagonal gives inf or nan."""
+    cdef Task t
+    cdef Tensor a = columns(x), b = columns(y)
+    t.code, t.ld = a.code, lead(a.sizes[a.rank - 1])
+    t.m, t.n = <int>b.sizes[b.rank - 1], <int>b.sizes[b.rank - 2]
+    t.f1, t.f2, t.f3 = (LEFT if left else RIGHT) - 100, (UPPER if upper else LOWER) - 100, (UNIT if unit else NON_UNIT) - 100
+    t.fn = blas_routine("trsm", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, b, 2)
+    if b.count:
+        run(&t, a, trsm_range)
+    return turned(b)
+
+
+cdef void geqrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<geqrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1])
+
+
+def geqrf(Tensor x):
+    """R with Householder vectors below it, their factors, info."""
+    cdef Task t
+    cdef Tensor a = columns(x)
+    t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
+    cdef Tensor tau = batch_of(x, 2, a.code, min(t.m, t.n), -1)
+    t.fn = routine("geqrf", "geqrf", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, tau, 1)
+    info = run(&t, a, geqrf_range)
+    return turned(a), tau, info
+
+
+cdef void orgqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<orgqr_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.k, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1])
+
+
+def orgqr(Tensor x, Tensor factors):
+    """The first columns of the product of Householder reflections: (m, n) with k <= n <= m of them; info."""
+    cdef Task t
+    cdef Tensor a = columns(x)
+    cdef Tensor tau = factors.contiguous()
+    t.m, t.n, t.k = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2], <int>tau.sizes[tau.rank - 1]
+    t.fn = routine("orgqr", "ungqr", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, tau, 1)
+    info = run(&t, a, orgqr_range)
+    return turned(a), info
+
+
+cdef void ormqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<ormqr_fn>t.fn)(COLUMN_MAJOR, t.f1, t.f2, t.m, t.n, t.k, t.p[0] + b * t.step[0], t.ld, t.p[1] + b * t.step[1],
+                                     t.p[2] + b * t.step[2], lead(t.m))
+
+
+def ormqr(Tensor x, Tensor factors, Tensor other, bint left, bint transpose):
+    """Q, or its adjoint, times `other` from either side; info."""
+    cdef Task t
+    cdef Tensor a = columns(x), c = columns(other)
+    cdef Tensor tau = factors.contiguous()
+    t.m, t.n, t.k = <int>c.sizes[c.rank - 1], <int>c.sizes[c.rank - 2], <int>tau.sizes[tau.rank - 1]
+    t.ld = lead(a.sizes[a.rank - 1])
+    t.f1 = b"L" if left else b"R"
+    t.f2 = b"N" if not transpose else b"C" if a.code >= COMPLEX64 else b"T"
+    t.fn = routine("ormqr", "unmqr", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, tau, 1)
+    operand(&t, 2, c, 2)
+    info = run(&t, c, ormqr_range) if a.count else None
+    return turned(c), info
+
+
+cdef void sytrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<sytrf_fn>t.fn)(COLUMN_MAJOR, b"L", t.n, t.p[0] + b * t.step[0], lead(t.n), <int *>(t.p[1] + b * t.step[1]))
+
+
+def sytrf(Tensor x, bint hermitian):
+    """The LDL factors of the lower triangle by Bunch and Kaufman's pivoting, pivots, info."""
+    cdef Task t
+    cdef Tensor a = columns(x)
+    t.n = <int>a.sizes[a.rank - 1]
+    cdef Tensor pivots = batch_of(x, 2, INT32, t.n, -1)
+    t.fn = routine("sytrf", "hetrf" if hermitian else "sytrf", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, pivots, 1)
+    info = run(&t, a, sytrf_range)
+    return turned(a), pivots, info
+
+
+cdef void sytrs_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    for b in range(begin, end):
+        t.info[b] = (<sytrs_fn>t.fn)(COLUMN_MAJOR, b"L", t.n, t.k, t.p[0] + b * t.step[0], lead(t.n), <int *>(t.p[1] + b * t.step[1]),
+                                     t.p[2] + b * t.step[2], lead(t.n))
+
+
+def sytrs(Tensor x, Tensor pivots, Tensor y, bint hermitian):
+    """The solution by the factors of `sytrf`; info."""
+    cdef Task t
+    cdef Tensor a = columns(x), b = columns(y)
+    cdef Tensor given = pivots.contiguous()
+    cdef Py_ssize_t i
+    cdef int p
+    t.n, t.k = <int>a.sizes[a.rank - 1], <int>b.sizes[b.rank - 2]
+    for i in range(given.count):        # LAPACK would write outside of memory
+        p = (<int *>given.ptr)[i]
+        if p == 0 or p > t.n or p < -t.n:
+            raise RuntimeError(f"linalg.ldl_solve: pivots are 1 .. {t.n} or their negatives, got {p}")
+    t.fn = routine("sytrs", "hetrs" if hermitian else "sytrs", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, given, 1)
+    operand(&t, 2, b, 2)
+    info = run(&t, a, sytrs_range)
+    return turned(b), info
+
+
+def row_order(Tensor pivots, Py_ssize_t m):
+    """The permutation that LAPACK's row exchanges make: order[i] is the row that comes to row i. int32 (..., k) gives int32 (..., m)."""
+    cdef Tensor p = pivots.contiguous()
+    cdef Tensor order = batch_of(p, 1, INT32, m, -1)
+    cdef Py_ssize_t b, i, k = p.sizes[p.rank - 1]
+    cdef int *exchange
+    cdef int *o
+    cdef int j
+    if m == 0 or order.count == 0:
+        return order
+    for b in range(order.count // m):
+        exchange, o = <int *>p.ptr + b * k, <int *>order.ptr + b * m
+        for i in range(m):
+            o[i] = <int>i
+        for i in range(min(k, m)):
+            j = exchange[i] - 1
+            if not 0 <= j < m:
+                raise RuntimeError(f"linalg: pivots count rows from 1 to {m}, got {j + 1}")
+            o[i], o[j] = o[j], o[i]
+    return order

@@ -1,0 +1,316 @@
+"""Factorisations of matrices: Cholesky, LU, QR, LDL, singular values, eigenvalues."""
+from collections import namedtuple
+
+from fasttensor._core.dispatch import backend
+from fasttensor._core.tensor import description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.linalg import CholeskyEx, LuFactorEx, Qr, permutation, unit_lower
+from fasttensor.autograd.rules.linalg_spectral import Eig, Eigh, Svd
+from fasttensor.functional.dims import deliver, tensor_argument
+from fasttensor.functional.linalg_arguments import LinAlgError, check, matrix, square
+
+__all__ = ["cholesky", "lu_unpack", "qr", "geqrf", "svd", "lu"]
+
+CholeskyExResult = namedtuple("linalg_cholesky_ex", ["L", "info"])
+LuFactorResult = namedtuple("linalg_lu_factor", ["LU", "pivots"])
+LuFactorExResult = namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"])
+LuResult = namedtuple("linalg_lu", ["P", "L", "U"])
+LuUnpackResult = namedtuple("lu_unpack", ["P", "L", "U"])
+LdlFactorResult = namedtuple("linalg_ldl_factor", ["LD", "pivots"])
+LdlFactorExResult = namedtuple("linalg_ldl_factor_ex", ["LD", "pivots", "info"])
+QrLinalgResult = namedtuple("linalg_qr", ["Q", "R"])
+QrResult = namedtuple("qr", ["Q", "R"])
+GeqrfResult = namedtuple("geqrf", ["a", "tau"])
+SvdLinalgResult = namedtuple("linalg_svd", ["U", "S", "Vh"])
+SvdResult = namedtuple("svd", ["U", "S", "V"])
+EigResult = namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"])
+EighResult = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
+
+
+def not_positive(value):
+    return ("The factorization could not be completed because the input is not positive-definite"
+            f" (the leading minor of order {value} is not positive-definite).")
+
+
+def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
+    """The Cholesky factor and, a matrix, 0 or the order of the leading minor that is not positive-definite.
+
+    A: (..., n, n) of float32, float64 or complex; only its lower (`upper`: upper) triangle is read.
+    """
+    square("linalg.cholesky_ex", A)
+    factor, info = apply(CholeskyEx, A, bool(upper))
+    if check_errors:
+        check("linalg.cholesky_ex", info, not_positive)
+    return deliver("linalg.cholesky_ex", out, CholeskyExResult(factor, info))
+
+
+def linalg_cholesky(A, *, upper=False, out=None):
+    """L with A = L L^H for Hermitian positive-definite matrices; `upper`: its adjoint. LinAlgError where A is not such a matrix.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    square("linalg.cholesky", A)
+    factor, info = apply(CholeskyEx, A, bool(upper))
+    check("linalg.cholesky", info, not_positive)
+    return deliver("linalg.cholesky", out, factor)
+
+
+def cholesky(input, upper=False, *, out=None):
+    """See `linalg.cholesky`."""
+    square("cholesky", input)
+    factor, info = apply(CholeskyEx, input, bool(upper))
+    check("cholesky", info, not_positive)
+    return deliver("cholesky", out, factor)
+
+
+def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
+    """LU in one matrix, int32 pivots counted from 1, and info: 0 or the place of a zero on U's diagonal."""
+    matrix("linalg.lu_factor_ex", A)
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor_ex: LU without pivoting is not implemented on the CPU")
+    lu, pivots, info = apply(LuFactorEx, A)
+    if check_errors:
+        check("linalg.lu_factor_ex", info, zero_pivot)
+    return deliver("linalg.lu_factor_ex", out, LuFactorExResult(lu, pivots, info))
+
+
+def zero_pivot(value):
+    return (f"U[{value},{value}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the"
+            " factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+
+
+def linalg_lu_factor(A, *, pivot=True, out=None):
+    """LU with row exchanges, for `linalg.lu_solve`; A: (..., m, n). LinAlgError where U has a zero on its diagonal.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).pivots
+    tensor([2, 2], dtype=torch.int32)
+    """
+    matrix("linalg.lu_factor", A)
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    lu, pivots, info = apply(LuFactorEx, A)
+    check("torch.linalg.lu_factor", info, zero_pivot)
+    return deliver("linalg.lu_factor", out, LuFactorResult(lu, pivots))
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """`linalg.lu_factor_ex` as (LU, pivots), with info where `get_infos`.
+
+    >>> import fasttensor as torch
+    >>> torch.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))[1]
+    tensor([2, 2], dtype=torch.int32)
+    """
+    found = linalg_lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
+    return deliver("lu", out, tuple(found) if get_infos else tuple(found[:2]))
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """P, L, U of a packed LU; the parts that are not asked for are empty.
+
+    >>> import fasttensor as torch
+    >>> A = torch.tensor([[1.0, 2.0], [2.0, 2.0]])
+    >>> P, L, U = torch.lu_unpack(*torch.linalg.lu_factor(A))
+    >>> (P @ L @ U).equal(A)
+    True
+    """
+    matrix("lu_unpack", LU_data)
+    tensor_argument("lu_unpack", LU_pivots)
+    m, n = LU_data.shape[-2:]
+    if LU_pivots.dtype.name != "int32":
+        raise RuntimeError(f"torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype, got {description(LU_pivots)}")
+    if unpack_pivots and LU_pivots.shape != LU_data.shape[:-2] + (min(m, n),):
+        raise RuntimeError(f"lu_unpack: pivots must be {tuple(LU_data.shape[:-2] + (min(m, n),))}, got {description(LU_pivots)}")
+    empty = LU_data.new_empty((0,))
+    P = permutation(LU_pivots, m, LU_data.dtype) if unpack_pivots else empty
+    L, U = split(LU_data) if unpack_data else (empty, empty)
+    return deliver("lu_unpack", out, LuUnpackResult(P, L, U))
+
+
+def split(data):
+    """L with its unit diagonal and U."""
+    m, n = data.shape[-2:]
+    k = min(m, n)
+    lower = data[..., :k].tril(-1) + data.new_ones((max(m, k),)).diag_embed()[:, :k] if m != k else unit_lower(data[..., :k])
+    return lower, data[..., :k, :].triu()
+
+
+def linalg_lu(A, *, pivot=True, out=None):
+    """A = P @ L @ U with a permutation P, unit lower L (..., m, k), upper U (..., k, n)."""
+    matrix("linalg.lu", A)
+    found = linalg_lu_factor_ex(A, pivot=pivot)
+    return deliver("linalg.lu", out, LuResult(*lu_unpack(found.LU, found.pivots)))
+
+
+def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
+    """L and D of A = L D L^T (L^H where `hermitian`) in one matrix, pivots, and info."""
+    square("linalg.ldl_factor_ex", A)
+    data, pivots, info = backend(A).sytrf(A.detach(), bool(hermitian))
+    data = data.tril()
+    if check_errors:
+        check("linalg.ldl_factor_ex", info, singular_block)
+    return deliver("linalg.ldl_factor_ex", out, LdlFactorExResult(data, pivots, info))
+
+
+def singular_block(value):
+    return f"D[{value},{value}] is zero, the factorization is singular and cannot be used to solve systems"
+
+
+def linalg_ldl_factor(A, *, hermitian=False, out=None):
+    """`linalg.ldl_factor_ex` that raises LinAlgError for a singular D."""
+    found = linalg_ldl_factor_ex(A, hermitian=hermitian)
+    check("torch.linalg.ldl_factor_ex", found.info, singular_block)
+    return deliver("linalg.ldl_factor", out, LdlFactorResult(found.LD, found.pivots))
+
+
+def linalg_qr(A, mode="reduced", *, out=None):
+    """A = Q R with orthonormal columns and upper triangular R: "reduced" (..., m, k) and (..., k, n), "complete", or "r" for R alone.
+
+    >>> import fasttensor as torch
+    >>> Q, R = torch.linalg.qr(torch.tensor([[3.0], [4.0]]))
+    >>> (Q @ R).round()
+    tensor([[3.],
+            [4.]])
+    """
+    matrix("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    return deliver("linalg.qr", out, QrLinalgResult(*apply(Qr, A, mode)))
+
+
+def qr(input, some=True, *, out=None):
+    """See `linalg.qr`: some=False is its mode "complete"."""
+    matrix("qr", input)
+    return deliver("qr", out, QrResult(*apply(Qr, input, "reduced" if some else "complete")))
+
+
+def geqrf(input, *, out=None):
+    """R with Householder vectors below it, and their factors, as `linalg.householder_product` and `ormqr` read them. No gradient."""
+    matrix("geqrf", input)
+    from fasttensor._core.dispatch import is_grad_enabled
+    if input.requires_grad and is_grad_enabled():
+        raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr")
+    packed, tau, info = backend(input).geqrf(input)
+    if bool((info < 0).any()):
+        failed = info < 0
+        packed = packed.masked_fill(failed.reshape(failed.shape + (1, 1)), float("nan"))
+        tau = tau.masked_fill(failed.unsqueeze(-1), float("nan"))
+    return deliver("geqrf", out, GeqrfResult(packed, tau))
+
+
+def no_convergence(value):
+    return f"The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: {value})."
+
+
+def singular_parts(name, A, full, vectors, driver=None):
+    matrix(name, A)
+    if driver is not None:
+        raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+    u, s, vh, info = apply(Svd, A, bool(full), vectors)
+    check(name, info, no_convergence)
+    return u, s, vh
+
+
+def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
+    """A = U diag(S) Vh with descending S; full_matrices=False: the first min(m, n) columns of U and rows of Vh.
+
+    The gradient is defined where the singular values differ, and uses the first min(m, n) vectors alone.
+    LinAlgError for matrices that hold NaN or do not converge.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
+    return deliver("linalg.svd", out, SvdLinalgResult(*singular_parts("linalg.svd", A, full_matrices, True, driver)))
+
+
+def linalg_svdvals(A, *, driver=None, out=None):
+    """The singular values, descending.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+    tensor([2., 1.])
+    """
+    return deliver("linalg.svdvals", out, singular_parts("linalg.svdvals", A, False, False, driver)[1])
+
+
+def svd(input, some=True, compute_uv=True, *, out=None):
+    """input = U diag(S) V^H: see `linalg.svd`, which returns V^H. compute_uv=False: U and V are zeros."""
+    u, s, vh = singular_parts("svd", input, not some, bool(compute_uv))
+    if not compute_uv:
+        lead = input.shape[:-2]
+        u, v = (input.new_zeros(lead + (n, n)) for n in input.shape[-2:])
+    else:
+        v = vh.mH
+    return deliver("svd", out, SvdResult(u, s, v))
+
+
+def eigen_check(name, A, info):
+    check(name, info, lambda value: "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated"
+                                    f" eigenvalues (error code: {value}).")
+
+
+def finite(name, A):
+    if A.numel() and not bool(A.isfinite().all()):
+        raise RuntimeError(f"{name}: input should not contain infs or NaNs, got {description(A)} with some")
+
+
+def linalg_eig(A, *, out=None):
+    """Complex eigenvalues and eigenvectors (columns of length 1) of square matrices, in no fixed order.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.eig(torch.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
+    """
+    square("linalg.eig", A)
+    finite("torch.linalg.eig", A)
+    values, vectors, info = apply(Eig, A, True)
+    eigen_check("linalg.eig", A, info)
+    return deliver("linalg.eig", out, EigResult(values, vectors))
+
+
+def linalg_eigvals(A, *, out=None):
+    """The eigenvalues of `linalg.eig`, complex."""
+    square("linalg.eigvals", A)
+    finite("torch.linalg.eigvals", A)
+    values, _, info = apply(Eig, A, False)
+    eigen_check("linalg.eigvals", A, info)
+    return deliver("linalg.eigvals", out, values)
+
+
+def is_upper(name, UPLO):
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"{name}: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper() == "U"
+
+
+def linalg_eigh(A, UPLO="L", *, out=None):
+    """Ascending real eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices, given by one triangle.
+
+    LinAlgError for matrices that hold NaN or do not converge.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
+    tensor([1., 3.])
+    """
+    square("linalg.eigh", A)
+    values, vectors, info = apply(Eigh, A, is_upper("linalg.eigh", UPLO), True)
+    eigen_check("linalg.eigh", A, info)
+    return deliver("linalg.eigh", out, EighResult(values, vectors))
+
+
+def linalg_eigvalsh(A, UPLO="L", *, out=None):
+    """The eigenvalues of `linalg.eigh`."""
+    square("linalg.eigvalsh", A)
+    values, _, info = apply(Eigh, A, is_upper("linalg.eigvalsh", UPLO), False)
+    eigen_check("linalg.eigvalsh", A, info)
+    return deliver("linalg.eigvalsh", out, values)
+
+
+METHODS = {"cholesky": cholesky, "lu": lu, "qr": qr, "geqrf": geqrf, "svd": svd}
+LINALG = {"LinAlgError": LinAlgError, **{name.removeprefix("linalg_"): globals()[name] for name in (
+    "linalg_cholesky", "linalg_cholesky_ex", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_lu", "linalg_ldl_factor",
+    "linalg_ldl_factor_ex", "linalg_qr", "linalg_svd", "linalg_svdvals", "linalg_eig", "linalg_eigvals", "linalg_eigh", "linalg_eigvalsh")}}

@@ -1,0 +1,274 @@
+"""Functions of matrices: determinants, pseudoinverse, rank, condition, exponential, least squares, low-rank factors."""
+from collections import namedtuple
+
+from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.linalg import Det, Slogdet
+from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
+from fasttensor.functional.decompositions import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
+from fasttensor.functional.dims import deliver, tensor_argument
+from fasttensor.functional.linalg_arguments import batches, check, matrix, numbers, square
+from fasttensor.functional.linalg_norm import matrix_norm
+from fasttensor.functional.numeric_info import finfo
+from fasttensor.functional.random import randn
+from fasttensor.functional.solving import inv_ex
+
+__all__ = ["det", "slogdet", "logdet", "pinverse", "matrix_exp", "svd_lowrank", "pca_lowrank"]
+
+SlogdetResult = namedtuple("slogdet", ["sign", "logabsdet"])
+SlogdetLinalgResult = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
+LstsqResult = namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
+
+
+def det(A, *, out=None):
+    """The determinant of square matrices (..., n, n); its gradient is finite for singular ones.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(8.)
+    """
+    square("linalg.det", A)
+    return deliver("linalg.det", out, apply(Det, A))
+
+
+def slogdet(A, *, out=None):
+    """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices.
+
+    >>> import fasttensor as torch
+    >>> torch.slogdet(torch.tensor([[-1.0]]))
+    slogdet(sign=tensor(-1.), logabsdet=tensor(0.))
+    """
+    square("slogdet", A)
+    return deliver("slogdet", out, SlogdetResult(*apply(Slogdet, A)))
+
+
+def linalg_slogdet(A, *, out=None):
+    """See `slogdet`."""
+    square("linalg.slogdet", A)
+    return deliver("linalg.slogdet", out, SlogdetLinalgResult(*apply(Slogdet, A)))
+
+
+def logdet(A):
+    """log(det(A)): nan where a real determinant is negative, -inf where it is 0.
+
+    >>> import fasttensor as torch
+    >>> torch.logdet(torch.eye(2))
+    tensor(0.)
+    """
+    square("logdet", A)
+    sign, size = apply(Slogdet, A)
+    if A.is_complex():
+        return sign.log() + size
+    return size.masked_fill(sign.detach() < 0, float("nan"))
+
+
+def matrix_exp(A):
+    """The sum of A^k / k! for square matrices.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    square("linalg.matrix_exp", A)
+    return apply(MatrixExp, A)
+
+
+def tolerances(name, A, atol, rtol):
+    """A function of the largest singular value that gives what counts as zero."""
+    for value in (atol, rtol):
+        if isinstance(value, Tensor) and value.is_complex():
+            raise RuntimeError(f"{name}: atol and rtol tensors of complex type are not supported, got {description(value)}")
+    given = atol is not None and (bool((atol > 0).any()) if isinstance(atol, Tensor) else atol > 0)
+    relative = rtol if rtol is not None else 0.0 if given else finfo(A.dtype).eps * max(A.shape[-2:])
+    absolute = 0.0 if atol is None else atol
+
+    def limit(largest):
+        r = relative.unsqueeze(-1) if isinstance(relative, Tensor) else relative
+        a = absolute.unsqueeze(-1) if isinstance(absolute, Tensor) else absolute
+        scaled = r * largest
+        return scaled.clamp(min=a) if not isinstance(a, Tensor) else scaled.maximum(a.to(scaled.dtype))
+    return limit
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """The Moore-Penrose pseudoinverse: singular values up to max(atol, rtol * largest) count as zero.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    name = "linalg.pinv"
+    matrix(name, A)
+    if hermitian:
+        square(name, A)
+    rtol = rcond if rtol is None else rtol
+    limit = tolerances(name, A, atol, rtol)
+    if A.numel() == 0:
+        return deliver(name, out, A.mH.clone())
+    if hermitian:
+        A = (A.tril() + A.tril(-1).mH) if not A.is_complex() else A
+    return deliver(name, out, apply(Pinv, A, limit, bool(hermitian)))
+
+
+def pinverse(input, rcond=1e-15):
+    """See `linalg.pinv`."""
+    return pinv(input, rcond)
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """How many singular values exceed max(atol, rtol * largest); rtol defaults to max(m, n) * eps.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.matrix_rank(torch.ones(3, 3))
+    tensor(1)
+    """
+    name = "linalg.matrix_rank"
+    matrix(name, A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    limit = tolerances(name, A, atol, rtol)
+    if A.numel() == 0:
+        return deliver(name, out, A.new_zeros(A.shape[:-2], dtype=A.new_ones((), dtype=None).long().dtype))
+    A = A.detach()
+    values = linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
+    return deliver(name, out, (values > limit(values.amax(-1, True))).sum(-1))
+
+
+def cond(A, p=None, *, out=None):
+    """The condition number in norm p (None: 2): the norm of A by that of its inverse; inf for singular matrices.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.cond(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(2.)
+    """
+    name = "linalg.cond"
+    matrix(name, A)
+    if p is None or p in (2, -2):
+        values = linalg_svdvals(A)
+        y = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+        return deliver(name, out, y)
+    if p not in ("fro", "nuc", 1, -1, float("inf"), -float("inf")):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    square(f"{name}(p={p})", A)
+    y = inv_ex(A)
+    found = matrix_norm(A, p) * matrix_norm(y.inverse, p)
+    failed = y.info != 0
+    return deliver(name, out, found.masked_fill(failed, float("inf")) if bool(failed.any()) else found)
+
+
+def lstsq(input, b, rcond=None, *, driver=None):
+    """x that minimises |input @ x - b| a column, of least norm where there are several.
+
+    Returns solution, residuals (squared, for input of full rank with more rows than columns), rank, and singular
+    values (for the drivers "gelsd" and "gelss"); what does not apply is empty. driver: "gels" for full rank, "gelsy" (default), "gelsd", "gelss".
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
+    tensor([[2.]])
+    """
+    name = "torch.linalg.lstsq"
+    tensor_argument(name, b)
+    matrix(name, input)
+    if b.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension, got {description(b)}")
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver}")
+    if not 0 <= input.ndim - b.ndim <= 1 and b.ndim < input.ndim:
+        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1, got"
+                           f" {description(input)} and {description(b)}")
+    vector = input.ndim - 1 == b.ndim and b.shape == input.shape[:-1]
+    other = b.unsqueeze(-1) if vector else b
+    if other.ndim < 2 or other.shape[-2] != input.shape[-2]:
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector else -2}), got {description(input)} and {description(b)}")
+    matrix(name, input, other)
+    A, B = batches(name, input, other)
+    m, n = A.shape[-2:]
+    lead = A.shape[:-2]
+    none = A.new_empty((0,), dtype=A.dtype)
+    real = none.abs()
+    rcond = finfo(A.dtype).eps * max(m, n) if rcond is None else float(rcond)
+    start = B.new_zeros(lead + (max(m, n), B.shape[-1]))
+    start[..., :m, :] = B.detach()
+    if A.numel() == 0 or B.numel() == 0:
+        x, rank, values, info = start * 0, A.new_zeros(lead).real.long(), A.new_zeros(lead + (min(m, n),)).abs(), None
+    else:
+        x, rank, values, info = backend(A).least_squares(A.detach(), start, driver, rcond)
+        rank = None if rank is None else rank.long()
+        if bool((info < 0).any()):
+            raise RuntimeError(f"{name}: The algorithm failed because the input contains non-finite values.")
+        check(name, info, lambda value: "The least squares solution could not be computed because the input matrix does not have full rank"
+                                        f" (error code: {value}).")
+    full = driver == "gels" or rank is not None and bool((rank == n).all())
+    solution = x[..., :n, :]
+    if is_grad_enabled() and (A.requires_grad or B.requires_grad):
+        solution = pinv(A) @ B
+    residuals = real
+    if m > n and full:
+        difference = A @ solution - B
+        residuals = (difference * (difference.conj() if difference.is_complex() else difference)).sum(-2)
+        residuals = residuals.real if residuals.is_complex() else residuals
+    return LstsqResult(solution.squeeze(-1) if vector else solution, residuals,
+                       none.abs().long() if driver == "gels" or rank is None else rank,
+                       values if driver in ("gelsd", "gelss") else real)
+
+
+def approximate_basis(A, q, niter, M=None):
+    """Q (..., m, q) with A close to Q Q^H A: N. Halko and others, "Finding structure with randomness", algorithm 4.4."""
+    start = randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
+    X = A @ start if M is None else A @ start - M @ start
+    Q = linalg_qr(X).Q
+    for _ in range(niter):
+        X = A.mH @ Q if M is None else A.mH @ Q - M.mH @ Q
+        Q = linalg_qr(X).Q
+        X = A @ Q if M is None else A @ Q - M @ Q
+        Q = linalg_qr(X).Q
+    return Q
+
+
+def svd_lowrank(A, q=6, niter=2, M=None):
+    """U (..., m, q), S (..., q) and V (..., n, q) with A - M close to U diag(S) V^H, by random projections.
+
+    >>> import fasttensor as torch
+    >>> torch.svd_lowrank(torch.ones(5, 4), 2)[0].shape
+    torch.Size([5, 2])
+    """
+    matrix("svd_lowrank", A)
+    q = 6 if q is None else q
+    if not 0 <= q <= min(A.shape[-2:]):
+        raise ValueError(f"svd_lowrank: q(={q}) must be non-negative integer and not greater than min(m, n)={min(A.shape[-2:])}")
+    M = None if M is None else M.expand(A.shape)
+    m, n = A.shape[-2:]
+    turned = m < n
+    if turned:
+        A, M = A.mH, None if M is None else M.mH
+    Q = approximate_basis(A, q, niter, M)
+    B = Q.mH @ A if M is None else Q.mH @ A - Q.mH @ M
+    U, S, Vh = linalg_svd(B, full_matrices=False)
+    V = Vh.mH
+    U = Q @ U
+    return (V, S, U) if turned else (U, S, V)
+
+
+def pca_lowrank(A, q=None, center=True, niter=2):
+    """`svd_lowrank` of A with its columns' means subtracted (`center`): V's columns are the principal directions.
+
+    >>> import fasttensor as torch
+    >>> torch.pca_lowrank(torch.ones(5, 4), 2)[2].shape
+    torch.Size([4, 2])
+    """
+    matrix("pca_lowrank", A)
+    m, n = A.shape[-2:]
+    q = min(6, m, n) if q is None else q
+    if not 0 <= q <= min(m, n):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)
+
+
+METHODS = {"det": det, "slogdet": slogdet, "logdet": logdet, "pinverse": pinverse, "matrix_exp": matrix_exp}
+LINALG = {"slogdet": linalg_slogdet, **{name: globals()[name] for name in (
+    "det", "matrix_exp", "pinv", "matrix_rank", "cond", "lstsq")}}

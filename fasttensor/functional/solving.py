@@ -1,0 +1,325 @@
+"""Systems of linear equations: solve, inverses, triangular systems, least squares."""
+from collections import namedtuple
+from math import prod
+
+from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.tensor import description
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.linalg import InvEx, Solve, SolveTriangular, one_like, permutation
+from fasttensor.functional.decompositions import split
+from fasttensor.functional.dims import deliver, tensor_argument
+from fasttensor.functional.linalg_arguments import batches, check, is_vector, matrix, numbers, square
+
+__all__ = ["inverse", "cholesky_solve", "cholesky_inverse", "triangular_solve", "lu_solve", "ormqr", "orgqr"]
+
+InvExResult = namedtuple("linalg_inv_ex", ["inverse", "info"])
+SolveExResult = namedtuple("linalg_solve_ex", ["result", "info"])
+TriangularSolveResult = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])
+
+
+def singular(value):
+    return f"The diagonal element {value} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+def inverse_of(name, A, out):
+    square(name, A)
+    y, info = apply(InvEx, A)
+    check(name, info, singular)
+    return deliver(name, out, y)
+
+
+def inv(A, *, out=None):
+    """The inverse of square matrices; LinAlgError for a singular one. Prefer `linalg.solve` to multiplying by an inverse.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return inverse_of("linalg.inv", A, out)
+
+
+def inverse(input, *, out=None):
+    """See `linalg.inv`."""
+    return inverse_of("inverse", input, out)
+
+
+def inv_ex(A, *, check_errors=False, out=None):
+    """The inverse and, a matrix, 0 or the place of a zero on the diagonal of its U."""
+    square("linalg.inv_ex", A)
+    y, info = apply(InvEx, A)
+    if check_errors:
+        check("linalg.inv_ex", info, singular)
+    return deliver("linalg.inv_ex", out, InvExResult(y, info))
+
+
+def solved(name, A, B, left):
+    """x, info of A @ x = B or x @ A = B."""
+    tensor_argument(name, B)
+    square(name, A)
+    vector = is_vector(A, B)
+    numbers(name, B)
+    if vector and not left:
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case"
+                           f" linalg.solve is equivalent to B / A.squeeze(-1); got {description(A)} and {description(B)}")
+    b = B.unsqueeze(-1) if vector else B
+    matrix(name, A, b)
+    if b.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'}: {description(A)} and {description(B)}")
+    A, b = batches(name, A, b)
+    if left:
+        x, _, _, info = apply(Solve, A, b)
+    else:
+        x, _, _, info = apply(Solve, A.mT, b.mT)
+        x = x.mT
+    return x.squeeze(-1) if vector else x, info
+
+
+def solve(A, B, *, left=True, out=None):
+    """x of A @ x = B (left=False: x @ A = B). A: (..., n, n); B: (..., n, k), or (..., n) for vectors; batches broadcast.
+
+    LinAlgError for a singular A.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    x, info = solved("linalg.solve", A, B, left)
+    check("torch.linalg.solve", info, lambda value: "The solver failed because the input matrix is singular.")
+    return deliver("linalg.solve", out, x)
+
+
+def solve_ex(A, B, *, left=True, check_errors=False, out=None):
+    """`linalg.solve` with info in place of an error."""
+    x, info = solved("linalg.solve_ex", A, B, left)
+    if check_errors:
+        check("linalg.solve_ex", info, lambda value: "The solver failed because the input matrix is singular.")
+    return deliver("linalg.solve_ex", out, SolveExResult(x, info))
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """x of A @ x = B (left=False: x @ A = B) with triangular A, of which the other triangle is not read.
+
+    A zero on the diagonal gives inf or nan, not an error.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]]), upper=False)
+    tensor([[1.],
+            [2.]])
+    """
+    name = "linalg.solve_triangular"
+    square(name, A, B)
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'}: {description(A)} and {description(B)}")
+    A, B = batches(name, A, B)
+    return deliver(name, out, apply(SolveTriangular, A, B, bool(upper), bool(left), bool(unitriangular)))
+
+
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+    """The solution of A x = b with triangular A, and A: see `linalg.solve_triangular`.
+
+    >>> import fasttensor as torch
+    >>> torch.triangular_solve(torch.tensor([[2.0]]), torch.tensor([[4.0]])).solution
+    tensor([[0.5000]])
+    """
+    name = "triangular_solve"
+    square(name, A, b)
+    if b.shape[-2] != A.shape[-1]:
+        raise RuntimeError(f"{name}: Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-2]} by {A.shape[-1]}"
+                           f" but each b matrix is {b.shape[-2]} by {b.shape[-1]}")
+    A, b = batches(name, A, b)
+    matrices = A.mT if transpose else A
+    x = apply(SolveTriangular, matrices, b, bool(upper) != bool(transpose), True, bool(unitriangular))
+    return deliver(name, out, TriangularSolveResult(x, A.clone()))
+
+
+def lu_solution(name, LU, pivots, B, left, adjoint, out):
+    square(name, LU, B)
+    tensor_argument(name, pivots)
+    if pivots.dtype.name != "int32":
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32. Got {description(pivots)}")
+    if pivots.shape != LU.shape[:-1]:
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix, got {description(LU)} and {description(pivots)}")
+    if B.shape[-2 if left else -1] != LU.shape[-1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'}: {description(LU)} and {description(B)}")
+    P = permutation(pivots, LU.shape[-1], LU.dtype)
+    LU, B, P = batches(name, LU, B, P)
+    if not left:        # x A = B is A^H x^H = B^H
+        B, adjoint = B.mH, not adjoint
+    if adjoint:
+        x = apply(SolveTriangular, LU.mH, B, False, True, False)
+        x = P @ apply(SolveTriangular, LU.mH, x, True, True, True)
+    else:
+        x = apply(SolveTriangular, LU, P.mT @ B, False, True, True)
+        x = apply(SolveTriangular, LU, x, True, True, False)
+    return deliver(name, out, x if left else x.mH)
+
+
+def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+    """x of A @ x = B, A^H @ x = B (adjoint) or x @ A = B (left=False), by the factors of `linalg.lu_factor`."""
+    return lu_solution("linalg.lu_solve", LU, pivots, B, left, adjoint, out)
+
+
+def lu_solve(b, LU_data, LU_pivots, *, out=None):
+    """See `linalg.lu_solve`, which takes the right-hand side last."""
+    return lu_solution("lu_solve", LU_data, LU_pivots, b, True, False, out)
+
+
+def cholesky_solve(B, L, upper=False, *, out=None):
+    """x of A @ x = B by A's Cholesky factor L.
+
+    >>> import fasttensor as torch
+    >>> torch.cholesky_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]]))
+    tensor([[1.]])
+    """
+    name = "cholesky_solve"
+    square(name, L, B)
+    if B.shape[-2] != L.shape[-1]:
+        raise RuntimeError(f"{name}: Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-2]} by {L.shape[-1]}"
+                           f" but each b matrix is {B.shape[-2]} by {B.shape[-1]}")
+    L, B = batches(name, L, B)
+    lower, other = (L.mH, L) if upper else (L, L.mH)
+    return deliver(name, out, apply(SolveTriangular, other, apply(SolveTriangular, lower, B, False, True, False), True, True, False))
+
+
+def cholesky_inverse(L, upper=False, *, out=None):
+    """The inverse of A by its Cholesky factor L.
+
+    >>> import fasttensor as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.0]]))
+    tensor([[0.2500]])
+    """
+    square("cholesky_inverse", L)
+    lower = L.mH if upper else L
+    part = apply(SolveTriangular, lower, one_like(L).expand(L.shape), False, True, False)
+    return deliver("cholesky_inverse", out, part.mH @ part)
+
+
+def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
+    """x of A @ x = B by the factors of `linalg.ldl_factor`. No gradient."""
+    name = "linalg.ldl_solve"
+    square(name, LD, B)
+    tensor_argument(name, pivots)
+    if pivots.dtype.is_floating_point or pivots.dtype.is_complex or pivots.dtype.name == "bool":
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {description(pivots)}")
+    if B.shape[-2] != LD.shape[-1] or pivots.shape != LD.shape[:-1]:
+        raise RuntimeError(f"{name}: Incompatible shapes: {description(LD)}, pivots {description(pivots)}, B {description(B)}")
+    pivots = pivots.int().unsqueeze(-1)
+    data, b, pivots = batches(name, LD, B, pivots)
+    x, _ = backend(LD).sytrs(data.detach(), pivots.squeeze(-1), b.detach(), bool(hermitian))
+    return deliver(name, out, x)
+
+
+def reflections(input, tau, start, left=True, adjoint=False):
+    """Householder reflections applied one after another, differentiable: the first is outermost, or innermost."""
+    vectors = input.tril(-1) + input.new_ones((max(input.shape[-2:]),)).diag_embed()[:input.shape[-2], :input.shape[-1]]
+    k = tau.shape[-1]
+    x = start
+    tau = tau.conj() if adjoint and tau.is_complex() else tau
+    for i in (range(k) if adjoint == left else range(k - 1, -1, -1)):
+        v, t = vectors[..., i:i + 1], tau[..., i].unsqueeze(-1).unsqueeze(-1)
+        x = x - (t * v) @ (v.mH @ x) if left else x - (x @ v) @ (t * v.mH)
+    return x
+
+
+def check_reflectors(name, input, tau):
+    matrix(name, input)
+    tensor_argument(name, tau)
+    m, n = input.shape[-2:]
+    if tau.dtype != input.dtype:
+        raise RuntimeError(f"{name}: tau dtype should match input's, got {description(input)} and {description(tau)}")
+    if tau.ndim != input.ndim - 1 or tau.shape[:-1] != input.shape[:-2]:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input and equal batches, got {description(input)} and {description(tau)}")
+    if tau.device != input.device:
+        raise RuntimeError(f"{name}: Expected input and tau to be on the same device")
+
+
+def householder_product(A, tau, *, out=None):
+    """The first n columns of the product of Householder reflections, given as `geqrf` gives them. A: (..., m, n), n <= m.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.householder_product(*torch.geqrf(torch.tensor([[-2.0]])))
+    tensor([[1.]])
+    """
+    return product("linalg.householder_product", A, tau, out)
+
+
+def product(name, A, tau, out):
+    check_reflectors(name, A, tau)
+    m, n = A.shape[-2:]
+    if m < n:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1], got {description(A)}")
+    if n < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1], got {description(A)} and {description(tau)}")
+    if is_grad_enabled() and (A.requires_grad or tau.requires_grad):
+        start = A.new_ones((m,)).diag_embed()[:, :n].expand(A.shape)
+        y = reflections(A, tau, start)
+        return deliver(name, out, y)
+    y, info = backend(A).orgqr(A, tau)
+    return deliver(name, out, y if not bool((info < 0).any()) else y * float("nan"))
+
+
+def orgqr(input, tau, *, out=None):
+    """See `linalg.householder_product`."""
+    return product("orgqr", input, tau, out)
+
+
+def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
+    """Q @ other, other @ Q (left=False), or with Q^H (transpose): Q is the square product of `geqrf`'s reflections."""
+    name = "ormqr"
+    check_reflectors(name, input, tau)
+    matrix(name, input, other)
+    size = other.shape[-2 if left else -1]
+    if input.shape[-2] != size or tau.shape[-1] > size or tau.shape[-1] > input.shape[-1]:
+        raise RuntimeError(f"{name}: other.shape[{-2 if left else -1}] must be equal to input.shape[-2] and at least tau.shape[-1], got"
+                           f" {description(input)}, {description(tau)}, {description(other)}")
+    if other.shape[:-2] != input.shape[:-2]:
+        raise RuntimeError(f"{name}: batch dimensions of other should equal those of input, got {description(input)} and {description(other)}")
+    if is_grad_enabled() and (input.requires_grad or tau.requires_grad or other.requires_grad):
+        return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)))
+    y, info = backend(input).ormqr(input, tau, other, bool(left), bool(transpose))
+    return deliver(name, out, y if info is None or not bool((info < 0).any()) else y * float("nan"))
+
+
+def tensorinv(A, ind=2, *, out=None):
+    """The inverse with respect to tensordot over the first `ind` dimensions, whose product of sizes is that of the others.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
+    torch.Size([6, 2, 3])
+    """
+    tensor_argument("linalg.tensorinv", A)
+    if not isinstance(ind, int) or ind <= 0:
+        raise RuntimeError(f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind}")
+    first, rest = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if prod(first) != prod(rest):
+        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), got {description(A)}, ind={ind}")
+    y = inverse_of("linalg.tensorinv", A.reshape(prod(rest), prod(first)), None)
+    return deliver("linalg.tensorinv", out, y.reshape(rest + first))
+
+
+def tensorsolve(A, B, dims=None, *, out=None):
+    """X of tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
+    tensor_argument("linalg.tensorsolve", A)
+    tensor_argument("linalg.tensorsolve", B)
+    if dims is not None:
+        moved = [d % A.ndim for d in ((dims,) if isinstance(dims, int) else dims)]
+        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
+    rest = tuple(A.shape[B.ndim:])
+    if prod(rest) != prod(B.shape):
+        raise RuntimeError(f"linalg.tensorsolve: Expected self to satisfy the requirement prod(self.shape[other.ndim:]) =="
+                           f" prod(self.shape[:other.ndim]), got {description(A)} and {description(B)}")
+    x, info = solved("linalg.tensorsolve", A.reshape(B.numel(), prod(rest)), B.reshape(-1), True)
+    check("torch.linalg.solve", info, lambda value: "The solver failed because the input matrix is singular.")
+    return deliver("linalg.tensorsolve", out, x.reshape(rest))
+
+
+METHODS = {"inverse": inverse, "cholesky_solve": cholesky_solve, "cholesky_inverse": cholesky_inverse, "triangular_solve": triangular_solve,
+           "lu_solve": lu_solve, "ormqr": ormqr, "orgqr": orgqr}
+LINALG = {"lu_solve": linalg_lu_solve, **{name: globals()[name] for name in (
+    "inv", "inv_ex", "solve", "solve_ex", "solve_triangular", "ldl_solve", "householder_product", "tensorinv", "tensorsolve")}}
