@@ -10,7 +10,7 @@ from fasttensor.autograd import copying, generated_functions, grad_mode, operato
 from fasttensor.functional import FAMILIES
 
 # Subpackages that are imported when they are first named.
-SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
+SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
                "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
                "functional", "masked", "multiprocessing", "cpu", "array_api")
 # Names that a module provides when they are first used.

@@ -35,5 +35,6 @@ KERNELS = {
     **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu", "randperm"), "sample"),
     **dict.fromkeys(("getrf", "gesv", "potrf", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"), "linalg"),
     **dict.fromkeys(("gesdd", "syevd", "geev", "least_squares"), "linalg_spectral"),
+    "fft_c2c": "fft", "fft_r2c": "fft", "fft_c2r": "fft",
     "dropout": "dropout", "dropout_backward": "dropout",
 }

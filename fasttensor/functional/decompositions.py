@@ -1,7 +1,7 @@
 """Factorisations of matrices: Cholesky, LU, QR, LDL, singular values, eigenvalues."""
 from collections import namedtuple
 
-from fasttensor._core.dispatch import backend
+from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import CholeskyEx, LuFactorEx, Qr, permutation, unit_lower
@@ -190,7 +190,6 @@ def qr(input, some=True, *, out=None):
 def geqrf(input, *, out=None):
     """R with Householder vectors below it, and their factors, as `linalg.householder_product` and `ormqr` read them. No gradient."""
     matrix("geqrf", input)
-    from fasttensor._core.dispatch import is_grad_enabled
     if input.requires_grad and is_grad_enabled():
         raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr")
     packed, tau, info = backend(input).geqrf(input)
@@ -203,6 +202,11 @@ def geqrf(input, *, out=None):
 
 def no_convergence(value):
     return f"The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: {value})."
+
+
+def recorded(A):
+    """Whether a gradient may be asked for, which needs the vectors."""
+    return is_grad_enabled() and getattr(A, "requires_grad", False)
 
 
 def singular_parts(name, A, full, vectors, driver=None):
@@ -234,12 +238,12 @@ def linalg_svdvals(A, *, driver=None, out=None):
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([2., 1.])
     """
-    return deliver("linalg.svdvals", out, singular_parts("linalg.svdvals", A, False, False, driver)[1])
+    return deliver("linalg.svdvals", out, singular_parts("linalg.svdvals", A, False, recorded(A), driver)[1])
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
     """input = U diag(S) V^H: see `linalg.svd`, which returns V^H. compute_uv=False: U and V are zeros."""
-    u, s, vh = singular_parts("svd", input, not some, bool(compute_uv))
+    u, s, vh = singular_parts("svd", input, not some and compute_uv, bool(compute_uv) or recorded(input))
     if not compute_uv:
         lead = input.shape[:-2]
         u, v = (input.new_zeros(lead + (n, n)) for n in input.shape[-2:])
@@ -276,7 +280,7 @@ def linalg_eigvals(A, *, out=None):
     """The eigenvalues of `linalg.eig`, complex."""
     square("linalg.eigvals", A)
     finite("torch.linalg.eigvals", A)
-    values, _, info = apply(Eig, A, False)
+    values, _, info = apply(Eig, A, recorded(A))
     eigen_check("linalg.eigvals", A, info)
     return deliver("linalg.eigvals", out, values)
 
@@ -305,7 +309,7 @@ def linalg_eigh(A, UPLO="L", *, out=None):
 def linalg_eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues of `linalg.eigh`."""
     square("linalg.eigvalsh", A)
-    values, _, info = apply(Eigh, A, is_upper("linalg.eigvalsh", UPLO), False)
+    values, _, info = apply(Eigh, A, is_upper("linalg.eigvalsh", UPLO), recorded(A))
     eigen_check("linalg.eigvalsh", A, info)
     return deliver("linalg.eigvalsh", out, values)
 

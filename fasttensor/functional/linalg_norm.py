@@ -40,17 +40,22 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
         values = singular_values(A, rows, columns)
-        y = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        y = values.sum(-1) if ord == "nuc" else largest(values, -1, False) if ord == 2 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 y = y.unsqueeze(d)
         return deliver(name, out, y)
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = vector(name, A, 1, along, True, None, None)
-    y = sums.amax(across, True) if ord > 0 else sums.amin(across, True)
+    y = largest(sums, across, True) if ord > 0 else sums.amin(across, True)
     if not keepdim:
         y = y.squeeze(max(rows, columns)).squeeze(min(rows, columns))
     return deliver(name, out, y)
+
+
+def largest(x, dim, keepdim):
+    """The largest norm; 0 where there is none."""
+    return x.amax(dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
 
 
 def singular_values(A, rows, columns):

@@ -5,8 +5,7 @@ from math import prod
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.linalg import InvEx, Solve, SolveTriangular, one_like, permutation
-from fasttensor.functional.decompositions import split
+from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, is_vector, matrix, numbers, square
 
@@ -178,8 +177,7 @@ def cholesky_solve(B, L, upper=False, *, out=None):
         raise RuntimeError(f"{name}: Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-2]} by {L.shape[-1]}"
                            f" but each b matrix is {B.shape[-2]} by {B.shape[-1]}")
     L, B = batches(name, L, B)
-    lower, other = (L.mH, L) if upper else (L, L.mH)
-    return deliver(name, out, apply(SolveTriangular, other, apply(SolveTriangular, lower, B, False, True, False), True, True, False))
+    return deliver(name, out, apply(CholeskySolve, B, L, bool(upper)))
 
 
 def cholesky_inverse(L, upper=False, *, out=None):
@@ -190,9 +188,7 @@ def cholesky_inverse(L, upper=False, *, out=None):
     tensor([[0.2500]])
     """
     square("cholesky_inverse", L)
-    lower = L.mH if upper else L
-    part = apply(SolveTriangular, lower, one_like(L).expand(L.shape), False, True, False)
-    return deliver("cholesky_inverse", out, part.mH @ part)
+    return deliver("cholesky_inverse", out, apply(CholeskyInverse, L, bool(upper)))
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):

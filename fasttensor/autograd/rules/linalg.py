@@ -158,6 +158,42 @@ class InvEx(Rule):
         return None if g is None else -(y.mH @ g @ y.mH)
 
 
+class CholeskySolve(Rule):
+    """x of L L^H x = b. The gradient is that of the product L L^H, over the whole of L, as PyTorch's."""
+
+    @staticmethod
+    def forward(ctx, b, factor, upper):
+        kernels = backend(b)
+        lower, other = (factor.mH, factor) if upper else (factor, factor.mH)
+        x = kernels.trsm(other, kernels.trsm(lower, b, False, True, False), True, True, False)
+        ctx.save(factor, x)
+        ctx.upper = upper
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        factor, x = ctx.saved
+        gb = apply(CholeskySolve, g, factor, ctx.upper)
+        if not ctx.needs_input_grad[1]:
+            return gb, None, None
+        common = gb @ x.mH
+        common = common + common.mH
+        return gb, -(factor @ common) if ctx.upper else -(common @ factor), None
+
+
+class CholeskyInverse(Rule):
+    @staticmethod
+    def forward(ctx, factor, upper):
+        y = CholeskySolve.forward(ctx, one_like(factor).expand(factor.shape), factor, upper)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        factor, y = ctx.saved
+        common = y @ (g + g.mH) @ y
+        return -(factor @ common) if ctx.upper else -(common @ factor), None
+
+
 def parity(pivots):
     """1 or -1 a matrix: the sign of its row exchanges."""
     n = pivots.shape[-1]

@@ -24,21 +24,17 @@ def skew(x):
 
 
 class Svd(Rule):
-    """Vectors are not computed without `vectors` or a gradient: U and V^H are then empty."""
+    """U, the singular values, V^H and info; without `vectors` U and V^H are empty, and there is no gradient."""
     name = "LinalgSvdBackward0"
 
     @staticmethod
     def forward(ctx, a, full, vectors):
-        wanted = vectors or ctx.needs_input_grad[0]
-        u, s, vh, info = backend(a).gesdd(a, ("A" if full and vectors else "S") if wanted else "N")
-        if a.numel() == 0 and wanted:
-            s.zero_()
-            u, vh = unit_like(u), unit_like(vh)
-        if wanted:
-            ctx.save(u, s, vh)
+        u, s, vh, info = backend(a).gesdd(a, ("A" if full else "S") if vectors else "N")
         if not vectors:
             u = vh = a.new_empty((0,))
-        ctx.vectors = vectors
+        elif a.numel() == 0:
+            u, vh = unit_like(u), unit_like(vh)
+        ctx.save(u, s, vh)
         ctx.mark_non_differentiable(info)
         return u, s, vh, info
 
@@ -46,8 +42,6 @@ class Svd(Rule):
     def backward(ctx, gu, gs, gvh, _):
         u, s, vh = ctx.saved
         k = s.shape[-1]
-        if not ctx.vectors:
-            gu = gvh = None
         u, vh = u[..., :k], vh[..., :k, :]
         if gu is None and gvh is None:
             return None if gs is None else (u * gs.to(u.dtype).unsqueeze(-2)) @ vh, None, None
@@ -58,7 +52,7 @@ class Svd(Rule):
         inner_v = None if gv is None else vh @ gv
         if u.is_complex():
             phase = sum(diagonal(x).imag for x in (inner_u, inner_v) if x is not None)
-            check_gauge("svd", "singular vectors", phase, phase if False else sum(x.abs() for x in (inner_u, inner_v) if x is not None))
+            check_gauge("svd", "singular vectors", phase, inner_u if inner_u is not None else inner_v)
         squares = s * s
         gaps = squares.unsqueeze(-2) - squares.unsqueeze(-1) + one_like(s)
         inner = None
@@ -91,22 +85,21 @@ def unit_like(x):
 
 
 class Eigh(Rule):
-    """Eigenvalues and vectors (empty where not asked for) of Hermitian matrices, info."""
+    """Eigenvalues and vectors of Hermitian matrices (empty without `vectors`: then there is no gradient), info."""
     name = "LinalgEighBackward0"
 
     @staticmethod
     def forward(ctx, a, upper, vectors):
-        values, v, info = backend(a).syevd(a, upper, vectors or ctx.needs_input_grad[0])
-        if v is not None:
-            ctx.save(values, v)
-        ctx.vectors = vectors
+        values, v, info = backend(a).syevd(a, upper, vectors)
+        v = v if vectors else a.new_empty((0,))
+        ctx.save(values, v)
         ctx.mark_non_differentiable(info)
-        return values, v if vectors else a.new_empty((0,)), info
+        return values, v, info
 
     @staticmethod
     def backward(ctx, gl, gv, _):
         values, v = ctx.saved
-        if not ctx.vectors or gv is None:
+        if gv is None:
             return None if gl is None else (v * gl.to(v.dtype).unsqueeze(-2)) @ v.mH, None, None
         inner = v.mH @ gv
         if v.is_complex():
@@ -120,23 +113,22 @@ class Eigh(Rule):
 
 
 class Eig(Rule):
-    """Complex eigenvalues, vectors of length 1 (empty where not asked for) and info."""
+    """Complex eigenvalues, vectors of length 1 (empty without `vectors`: then there is no gradient) and info."""
     name = "LinalgEigBackward0"
 
     @staticmethod
     def forward(ctx, a, vectors):
-        values, v, info = backend(a).geev(a, vectors or ctx.needs_input_grad[0])
-        if v is not None:
-            ctx.save(a, values, v)
-        ctx.vectors = vectors
+        values, v, info = backend(a).geev(a, vectors)
+        v = v if vectors else a.new_empty((0,))
+        ctx.save(a, values, v)
         ctx.mark_non_differentiable(info)
-        return values, v if vectors else a.new_empty((0,)), info
+        return values, v, info
 
     @staticmethod
     def backward(ctx, gl, gv, _):
         a, values, v = ctx.saved
         inner = None
-        if ctx.vectors and gv is not None:
+        if gv is not None:
             inner = v.mH @ gv
             check_gauge("linalg_eig", "eigenvectors", diagonal(inner).imag, inner)
             # vectors keep their length: what would change it is projected away

@@ -1,0 +1,41 @@
+"""Discrete Fourier transforms by numpy's pocketfft, imported when first used.
+
+norm is numpy's name for a direction: "backward" scales the inverse by 1/n, "forward" the forward, "ortho" both by 1/sqrt(n).
+
+    >>> spectrum = fft_r2c(x, (0, 1), "backward")
+"""
+from fasttensor._core.foreign import from_array
+
+
+def tensor_of(array, double):
+    """numpy before version 2 computes in double precision alone."""
+    import numpy
+    kind = ("complex128" if double else "complex64") if array.dtype.kind == "c" else ("float64" if double else "float32")
+    return from_array(numpy.require(array, kind, "CW"))
+
+
+def array_of(x):
+    return x.detach().contiguous().numpy()
+
+
+def is_double(x):
+    return x.dtype.name in ("float64", "complex128")
+
+
+def fft_c2c(x, dims, norm, forward):
+    """Complex to complex over `dims`."""
+    from numpy import fft
+    return tensor_of((fft.fftn if forward else fft.ifftn)(array_of(x), axes=dims, norm=norm), is_double(x))
+
+
+def fft_r2c(x, dims, norm):
+    """Real to the first half (n // 2 + 1) of the last of `dims`, forward."""
+    from numpy import fft
+    return tensor_of(fft.rfftn(array_of(x), axes=dims, norm=norm), is_double(x))
+
+
+def fft_c2r(x, dims, norm, size):
+    """The first half of the last of `dims` to `size` real values, inverse."""
+    from numpy import fft
+    sizes = [x.shape[d] for d in dims[:-1]] + [size]
+    return tensor_of(fft.irfftn(array_of(x), sizes, dims, norm), is_double(x))

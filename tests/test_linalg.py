@@ -1,0 +1,188 @@
+"""Linear algebra: factors that give their matrix back, gradients twice, bad input."""
+import pytest
+
+import fasttensor as ft
+from fasttensor.autograd import gradcheck, gradgradcheck
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("scipy_openblas32")
+RNG = np.random.default_rng(0)
+DTYPES = ("float32", "float64", "complex64", "complex128")
+L = ft.linalg
+
+
+def random(*shape, dtype="float64"):
+    values = RNG.standard_normal(shape)
+    if dtype.startswith("complex"):
+        values = values + 1j * RNG.standard_normal(shape)
+    return ft.from_numpy(values.astype(dtype))
+
+
+def positive(n, dtype="float64", batch=()):
+    a = random(*batch, n, n, dtype=dtype)
+    return a @ a.mH + n * ft.eye(n, dtype=a.dtype)
+
+
+def leaf(t):
+    return t.detach().clone().requires_grad_()
+
+
+def same(a, b, scale=1.0):
+    limit = 2e-4 if a.dtype.name in ("float32", "complex64") else 1e-10
+    assert a.shape == b.shape and float((a - b).abs().max()) < limit * scale
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5, 3), (2, 2, 3, 5), (1, 1), (40, 30)])
+def test_factors_multiply_to_the_matrix(shape, dtype):
+    a = random(*shape, dtype=dtype)
+    k = min(shape[-2:])
+    p, lower, upper = L.lu(a)
+    same(p @ lower @ upper, a)
+    for mode in ("reduced", "complete"):
+        q, r = L.qr(a, mode)
+        same(q @ r, a)
+        same(q.mH @ q, ft.eye(q.shape[-1], dtype=a.dtype).expand(q.mH.shape[:-1] + q.shape[-1:]))
+    same(L.qr(a, "r").R, L.qr(a).R)
+    for full in (False, True):
+        u, s, vh = L.svd(a, full)
+        same((u[..., :k] * s.to(a.dtype).unsqueeze(-2)) @ vh[..., :k, :], a)
+    same(L.svdvals(a), s)
+    same(a @ L.pinv(a) @ a, a)
+    packed, tau = ft.geqrf(a)
+    if shape[-2] >= shape[-1]:
+        same(L.householder_product(packed, tau), L.qr(a).Q)
+        other = random(*shape[:-2], shape[-2], 2, dtype=dtype)
+        same(ft.ormqr(packed, tau, other), L.qr(a, "complete").Q @ other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+def test_square_matrices(batch, dtype):
+    a, b = random(*batch, 4, 4, dtype=dtype), random(*batch, 4, 2, dtype=dtype)
+    same(a @ L.solve(a, b), b)
+    same(L.solve(a, b.mT, left=False) @ a, b.mT, 10)
+    same(a @ L.inv(a), ft.eye(4, dtype=a.dtype).expand(a.shape))
+    same(L.lu_solve(*L.lu_factor(a), b), L.solve(a, b), 10)
+    same(a.mH @ L.lu_solve(*L.lu_factor(a), b, adjoint=True), b, 10)
+    values, vectors = L.eig(a)
+    same(a.to(vectors.dtype) @ vectors, vectors * values.unsqueeze(-2), 10)
+    h = positive(4, dtype, batch)
+    values, vectors = L.eigh(h)
+    same((vectors * values.to(h.dtype).unsqueeze(-2)) @ vectors.mH, h, 10)
+    same(L.eigvalsh(h, "U"), values, 10)
+    for upper in (False, True):
+        factor = L.cholesky(h, upper=upper)
+        same(factor.mH @ factor if upper else factor @ factor.mH, h, 10)
+        same(h @ ft.cholesky_solve(b, factor, upper), b, 10)
+        same(ft.cholesky_inverse(factor, upper), L.inv(h))
+    same(h @ L.ldl_solve(*L.ldl_factor(h, hermitian=True), b, hermitian=True), b, 10)
+    same(L.det(a), ft.from_numpy(np.asarray(np.linalg.det(a.numpy()))), 10)
+    sign, size = L.slogdet(a)
+    same(sign * size.exp().to(a.dtype), L.det(a), 10)
+    same(L.matrix_exp(a) @ L.matrix_exp(-a), ft.eye(4, dtype=a.dtype).expand(a.shape), 1000)
+    for name in ("gels", "gelsy", "gelsd", "gelss"):
+        tall, right = random(*batch, 6, 3, dtype=dtype), random(*batch, 6, 2, dtype=dtype)
+        same(L.lstsq(tall, right, driver=name).solution, L.pinv(tall) @ right)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+def test_gradients_of_factors(shape, dtype):
+    a = leaf(random(*shape, dtype=dtype))
+    functions = [lambda a: ft.linalg.lu(a)[1:], L.pinv, L.svdvals]
+    functions.append(lambda a: L.qr(a))
+    # what does not depend on the vectors' phases
+    functions.append(lambda a: (lambda u, s, vh: (u @ vh, s))(*L.svd(a, False)))
+    for function in functions:
+        assert gradcheck(function, (a,)) and gradgradcheck(function, (a,))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_of_square_matrices(dtype):
+    a, b = leaf(random(3, 3, dtype=dtype)), leaf(random(3, 2, dtype=dtype))
+
+    def hermitian(a):
+        return a @ a.mH + ft.eye(3, dtype=a.dtype)
+
+    pairs = [(L.inv, (a,)), (L.det, (a,)), (lambda a: L.slogdet(a)[1], (a,)), (L.solve, (a, b)), (L.matrix_exp, (a,)), (L.eigvals, (a,)),
+             (lambda a: L.eig(a).eigenvectors.abs(), (a,)), (lambda a: L.cholesky(hermitian(a)), (a,)),
+             (lambda a: L.eigvalsh(hermitian(a)), (a,)), (lambda a: L.eigh(hermitian(a)).eigenvectors.abs(), (a,)),
+             (lambda a, b: L.solve_triangular(a, b, upper=True), (a, b)), (lambda a, b: L.lu_solve(*L.lu_factor(a), b), (a, b)),
+             (lambda a, b: ft.cholesky_solve(b, L.cholesky(hermitian(a))), (a, b)),
+             (lambda a: ft.cholesky_inverse(L.cholesky(hermitian(a))), (a,)), (lambda b: L.lstsq(b, b).solution, (b,))]
+    for function, inputs in pairs:
+        assert gradcheck(function, inputs) and gradgradcheck(function, inputs)
+
+
+def test_determinant_of_singular_matrices_has_a_gradient():
+    a = ft.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=ft.float64, requires_grad=True)
+    L.det(a).backward()
+    same(a.grad, ft.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=ft.float64))
+    zero = ft.zeros(3, 3, requires_grad=True)
+    L.det(zero).backward()
+    assert zero.grad.tolist() == [[0.0] * 3] * 3
+
+
+def test_bad_input():
+    a, vector = ft.ones(3, 3), ft.ones(3)
+    for function in (L.cholesky, L.inv, L.det, L.eigh, L.eig, L.qr, L.svd, L.lu, L.pinv, L.matrix_exp, L.slogdet, ft.logdet):
+        for bad in (vector, ft.ones(3, 3, dtype=ft.int64), ft.ones(3, 3, dtype=ft.float16)):
+            with pytest.raises(RuntimeError):
+                function(bad)
+        with pytest.raises(TypeError):
+            function([[1.0]])
+    for function in (L.cholesky, L.inv, L.lu_factor, lambda a: L.solve(a, a)):
+        with pytest.raises(L.LinAlgError):
+            function(ft.zeros(3, 3))
+    with pytest.raises(L.LinAlgError, match="Batch element 1"):
+        L.inv(ft.stack([ft.eye(2), ft.zeros(2, 2)]))
+    for function in (L.inv, L.det, L.cholesky):
+        with pytest.raises(RuntimeError):
+            function(ft.ones(2, 3))
+    with pytest.raises(RuntimeError):
+        L.solve(ft.eye(3), ft.ones(4, 2))
+    with pytest.raises(RuntimeError):
+        ft.ormqr(ft.ones(3, 2), ft.ones(2), ft.ones(4, 4))
+    with pytest.raises(RuntimeError):
+        L.lu_solve(ft.eye(2), ft.tensor([0, 9], dtype=ft.int32), ft.eye(2))
+    with pytest.raises(RuntimeError):
+        L.ldl_solve(ft.eye(2), ft.tensor([0, 9], dtype=ft.int32), ft.eye(2))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_values_that_are_not_finite(value):
+    a = ft.full((4, 4), value, dtype=ft.float64)
+    for function in (L.eig, L.eigvals, L.eigh, L.svd, L.svdvals, L.cholesky):
+        try:
+            found = function(a)
+        except RuntimeError:
+            continue
+        found = found if isinstance(found, tuple) else (found,)
+        assert not all(bool(t.isfinite().all()) for t in found)
+    for function in (L.det, L.qr, L.matrix_exp, lambda a: L.inv_ex(a)[0]):
+        found = function(a)
+        found = found if isinstance(found, tuple) else (found,)
+        assert not bool(found[-1].isfinite().all())
+
+
+def test_empty_matrices():
+    a = ft.ones(0, 0)
+    assert float(L.det(a)) == 1 and L.inv(a).shape == (0, 0) and L.cholesky(a).shape == (0, 0)
+    assert L.svd(ft.ones(0, 3)).Vh.tolist() == ft.eye(3).tolist() and L.qr(ft.ones(3, 0), "complete").Q.tolist() == ft.eye(3).tolist()
+    assert L.pinv(ft.ones(2, 0)).shape == (0, 2) and L.solve(a, ft.ones(0, 2)).shape == (0, 2)
+    assert L.eigh(ft.ones(2, 0, 0)).eigenvalues.shape == (2, 0) and L.matrix_rank(ft.ones(0, 3)).item() == 0
+    assert L.inv(ft.ones(0, 3, 3)).shape == (0, 3, 3)
+
+
+def test_low_rank():
+    a = random(20, 3) @ random(3, 15)
+    u, s, v = ft.svd_lowrank(a, 3)
+    same((u * s) @ v.mT, a)
+    assert ft.pca_lowrank(a, 2)[2].shape == (15, 2)
+
+
+def test_phase_dependent_loss_is_refused():
+    a = leaf(positive(3, "complex128"))
+    with pytest.raises(RuntimeError):
+        L.eigh(a).eigenvectors.imag.sum().backward()
