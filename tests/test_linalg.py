@@ -125,7 +125,7 @@ def test_determinant_of_singular_matrices_has_a_gradient():
 
 
 def test_bad_input():
-    a, vector = ft.ones(3, 3), ft.ones(3)
+    vector = ft.ones(3)
     for function in (L.cholesky, L.inv, L.det, L.eigh, L.eig, L.qr, L.svd, L.lu, L.pinv, L.matrix_exp, L.slogdet, ft.logdet):
         for bad in (vector, ft.ones(3, 3, dtype=ft.int64), ft.ones(3, 3, dtype=ft.float16)):
             with pytest.raises(RuntimeError):

@@ -5,7 +5,7 @@ iteration would not end.
 """
 from libc.limits cimport INT_MAX
 from libc.string cimport memset
-from fasttensor._core.dtype cimport INT32, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, ITEMSIZE
+from fasttensor._core.dtype cimport INT32, FLOAT32, COMPLEX64, COMPLEX128, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_view, describe

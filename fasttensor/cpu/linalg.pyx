@@ -3,12 +3,13 @@
 Arguments are batches of matrices of any strides; results are column-major, as PyTorch's. `info` holds one
 int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
 
-    >>> lu, pivots, info = getrf(A)
+    >>> import fasttensor
+    >>> lu, pivots, info = getrf(fasttensor.eye(2))
+    >>> pivots
+    tensor([1, 2], dtype=torch.int32)
 """
-from libc.string cimport memcpy
-from fasttensor._core.dtype cimport INT32, COMPLEX64, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, describe
-from fasttensor.cpu.blas cimport symbol
+from fasttensor._core.dtype cimport INT32, COMPLEX64
+from fasttensor._core.tensor cimport Tensor
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:

@@ -1,9 +1,12 @@
 """Singular values, eigenvalues and least squares on LAPACK.
 
-    >>> u, s, vh, info = gesdd(A, "S")
+    >>> import fasttensor
+    >>> u, s, vh, info = gesdd(fasttensor.eye(2), "S")
+    >>> s
+    tensor([1., 1.])
 """
-from fasttensor._core.dtype cimport INT32, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, ITEMSIZE, real_code, complex_code
-from fasttensor._core.tensor cimport Tensor, describe
+from fasttensor._core.dtype cimport INT32, COMPLEX64, FLOAT32, real_code, complex_code
+from fasttensor._core.tensor cimport Tensor
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:

@@ -1,6 +1,4 @@
 """Fourier transforms (``torch.fft``) and short-time transforms."""
-import math
-
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply

@@ -8,7 +8,7 @@ from fasttensor.autograd.rules.linalg import Det, Slogdet
 from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
 from fasttensor.functional.decompositions import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
 from fasttensor.functional.dims import deliver, tensor_argument
-from fasttensor.functional.linalg_arguments import batches, check, matrix, numbers, square
+from fasttensor.functional.linalg_arguments import batches, check, matrix, square
 from fasttensor.functional.linalg_norm import matrix_norm
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.random import randn
@@ -163,7 +163,7 @@ def lstsq(input, b, rcond=None, *, driver=None):
     values (for the drivers "gelsd" and "gelss"); what does not apply is empty. driver: "gels" for full rank, "gelsy" (default), "gelsd", "gelss".
 
     >>> import fasttensor as torch
-    >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
+    >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution.round()
     tensor([[2.]])
     """
     name = "torch.linalg.lstsq"
