@@ -122,3 +122,8 @@ def test_errors():
                        (lambda: F.instance_norm(ft.ones(2, 3, 1)), ValueError), (lambda: F.local_response_norm(x, 2), ValueError)):
         with pytest.raises(error):
             bad()
+
+
+def test_softmin_of_bytes_converts_before_it_negates():
+    got = F.softmin(ft.tensor([0, 1], dtype=ft.uint8), 0, dtype=ft.float64)
+    assert_close(got, torch.tensor([0.0, 1.0], dtype=torch.float64).neg().softmax(0))

@@ -197,3 +197,22 @@ def test_masked_and_mode():
     assert ft.masked.sum(x, 1, mask=mask).tolist() == [5, 5]
     assert ft.masked.mean(x, 1, mask=mask).tolist() == [2.5, 5]
     assert ft.mode(x, 1).values.tolist() == [1, 3]
+
+
+def test_logsumexp_of_minus_infinity_alone_has_gradient_zero():
+    x = ft.full((2, 3), -math.inf)
+    x[1] = 0
+    x.requires_grad_()
+    y = x.logsumexp(1)
+    y[1].backward(retain_graph=True)
+    assert x.grad[0].tolist() == [0, 0, 0]
+    y.sum().backward()
+    assert not ft.isnan(x.grad).any() and y[0].item() == -math.inf
+
+
+def test_half_precision_logsumexp_does_not_overflow_inside():
+    assert abs(ft.zeros(70000, dtype=ft.float16).logsumexp(0).item() - math.log(70000)) < 0.01
+
+
+def test_trapezoids_of_bytes_do_not_wrap():
+    assert ft.trapezoid(ft.tensor([200, 200], dtype=ft.uint8), ft.tensor([0, 9], dtype=ft.uint8)).item() == 1800

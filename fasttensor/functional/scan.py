@@ -121,7 +121,12 @@ def spacing(name, y, x, dx, dim):
             raise RuntimeError(f"{name}(): There must be one `x` value for each sample point, got {description(x)} for {description(y)}")
         x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape)) if x.ndim > 1 else x.reshape(
             [-1 if d == dim else 1 for d in range(y.ndim)])
-    return diff(x, 1, dim)
+    return diff(accumulated(x, None), 1, dim)
+
+
+def neighbour_means(y, d, n):
+    y = accumulated(y, None)        # bytes would wrap around
+    return (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
@@ -138,7 +143,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     n = y.size(d)
     if n == 0:
         return y.sum(d)
-    pairs = (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
+    pairs = neighbour_means(y, d, n)
     return (pairs * spacing("trapezoid", y, x, dx, d)).sum(d)
 
 
@@ -164,7 +169,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     n = y.size(d)
     if n == 0:
         return y.clone()
-    pairs = (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
+    pairs = neighbour_means(y, d, n)
     return (pairs * spacing("cumulative_trapezoid", y, x, dx, d)).cumsum(d)
 
 
