@@ -59,20 +59,23 @@ def draw(results, path):
     values = ratio or {name: t * 1e6 for name, t in ours.items() if isinstance(t, float)}
     if not values:
         return False
-    names = sorted(values, key=values.get)
-    figure, axis = plt.subplots(figsize=(9, max(3, 0.16 * len(names))), layout="constrained")
-    colors = ["tab:red" if ratio and values[n] < 1 else "tab:blue" for n in names]
-    axis.barh(range(len(names)), [values[n] for n in names], color=colors)
-    axis.set_yticks(range(len(names)), names, fontsize=6)
-    axis.set_ylim(-1, len(names))
-    axis.set_xscale("log")
-    axis.grid(axis="x", alpha=0.3)
-    if ratio:
-        axis.axvline(1, color="black", linewidth=0.8)
-        axis.set_xlabel(f"PyTorch's time / fasttensor's, {threads} thread(s): above 1, fasttensor is faster")
-    else:
-        axis.set_xlabel(f"microseconds, {threads} thread(s)")
-    figure.savefig(path, dpi=120)
+    names = sorted(values, key=values.get, reverse=True)
+    height = -(-len(names) // -(-len(names) // 90))         # columns of at most 90, of even height
+    columns = [names[i:i + height] for i in range(0, len(names), height)]
+    figure, axes = plt.subplots(1, len(columns), figsize=(4.6 * len(columns) + 1, max(3, 0.16 * len(columns[0]) + 1)),
+                                sharex=True, squeeze=False, layout="constrained")
+    for axis, part in zip(axes[0], columns):
+        colors = ["tab:red" if ratio and values[n] < 1 else "tab:blue" for n in part]
+        axis.barh(range(len(part)), [values[n] for n in part], color=colors)
+        axis.set_yticks(range(len(part)), part, fontsize=6)
+        axis.set_ylim(len(columns[0]), -1)
+        axis.set_xscale("log")
+        axis.grid(axis="x", alpha=0.3)
+        if ratio:
+            axis.axvline(1, color="black", linewidth=0.8)
+    figure.supxlabel(f"PyTorch's time / fasttensor's, {threads} thread(s): above 1, fasttensor is faster" if ratio
+                     else f"microseconds, {threads} thread(s)", fontsize=9)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
     return True
 
