@@ -33,7 +33,7 @@ KERNELS = {
     **dict.fromkeys(("fill_", "zero_", "arange", "linspace", "logspace", "pair", "eye", "triangle_indices"), "creation"),
     **dict.fromkeys(("uniform_", "normal_", "log_normal_", "random_", "random_from_to_", "bernoulli_", "bernoulli_tensor_", "exponential_", "geometric_", "cauchy_"), "random"),
     **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu", "randperm"), "sample"),
-    **dict.fromkeys(("getrf", "gesv", "potrf", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"), "linalg"),
+    **dict.fromkeys(("getrf", "gesv", "inverse", "potrf", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"), "linalg"),
     **dict.fromkeys(("gesdd", "syevd", "geev", "least_squares"), "linalg_spectral"),
     "fft_c2c": "fft", "fft_r2c": "fft", "fft_c2r": "fft",
     "dropout": "dropout", "dropout_backward": "dropout",

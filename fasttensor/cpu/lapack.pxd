@@ -12,6 +12,7 @@ cdef struct Task:
 cdef void *routine(str real, str other, int code) except NULL     # "getrf" -> scipy_LAPACKE_dgetrf; `other`: its complex name
 cdef void *blas_routine(str name, int code) except NULL
 cdef Tensor columns(Tensor x)                   # a fresh column-major copy: a contiguous tensor of the transposed shape
+cdef Tensor rows(Tensor x)                      # a fresh row-major copy: to LAPACK, the transposes
 cdef Tensor turned(Tensor x)                    # its last two dimensions exchanged, in place
 cdef Tensor batch_of(Tensor x, int drop, int code, Py_ssize_t a, Py_ssize_t b)    # x's shape without its last `drop` sizes, then a and b where >= 0
 cdef void operand(Task *t, int place, Tensor x, int drop) noexcept    # drop: the dimensions of one matrix

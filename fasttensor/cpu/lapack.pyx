@@ -47,11 +47,22 @@ cdef Tensor turned(Tensor x):
     return new_view(x, r, sizes, steps, 0)
 
 
-cdef Tensor columns(Tensor x):
+cdef check(Tensor x):
     if x.rank < 2 or not FLOAT32 <= x.code <= COMPLEX128:
         raise RuntimeError(f"linalg: expected a batch of matrices of float32, float64, complex64 or complex128, got {describe(x)}")
     if x.sizes[x.rank - 1] > INT_MAX or x.sizes[x.rank - 2] > INT_MAX:
         raise RuntimeError(f"linalg: LAPACK counts with 32 bits, got {describe(x)}")
+
+
+cdef Tensor rows(Tensor x):
+    check(x)
+    cdef Tensor y = new_tensor(x.rank, x.sizes, x.code, x.dev)
+    copy_into(y, x)
+    return y
+
+
+cdef Tensor columns(Tensor x):
+    check(x)
     cdef Tensor view = turned(x)
     cdef Tensor y = new_tensor(view.rank, view.sizes, x.code, x.dev)
     copy_into(y, view)

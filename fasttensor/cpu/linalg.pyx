@@ -8,8 +8,10 @@ int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
     >>> pivots
     tensor([1, 2], dtype=torch.int32)
 """
-from fasttensor._core.dtype cimport INT32, COMPLEX64
-from fasttensor._core.tensor cimport Tensor
+from libc.string cimport memset
+from fasttensor._core.dtype cimport INT32, COMPLEX64, ITEMSIZE
+from fasttensor._core.element cimport write_element
+from fasttensor._core.tensor cimport Tensor, new_tensor
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:
@@ -48,10 +50,10 @@ cdef void getrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         t.info[b] = (<getrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.p[0] + b * t.step[0], lead(t.m), <int *>(t.p[1] + b * t.step[1]))
 
 
-def getrf(Tensor x):
-    """LU with partial pivoting in one matrix, row exchanges counted from 1, info."""
+def getrf(Tensor x, bint transposed=False):
+    """LU with partial pivoting in one matrix, row exchanges counted from 1, info; `transposed`: of the transposes, which need no reordering."""
     cdef Task t
-    cdef Tensor a = columns(x)
+    cdef Tensor a = rows(x) if transposed else columns(x)
     t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
     cdef Tensor pivots = batch_of(x, 2, INT32, min(t.m, t.n), -1)
     t.fn = routine("getrf_work", "getrf_work", a.code)
@@ -67,6 +69,25 @@ cdef void gesv_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     for b in range(begin, end):
         t.info[b] = (<gesv_fn>t.fn)(COLUMN_MAJOR, t.n, t.k, t.p[0] + b * t.step[0], lead(t.n), <int *>(t.p[1] + b * t.step[1]),
                                     t.p[2] + b * t.step[2], lead(t.n))
+
+
+def inverse(Tensor x):
+    """The inverses of square matrices, info."""
+    cdef Task t
+    cdef Tensor a = rows(x)
+    cdef Tensor b = new_tensor(x.rank, x.sizes, x.code, x.dev)
+    cdef Py_ssize_t n = x.sizes[x.rank - 1], i, item = ITEMSIZE[x.code]
+    cdef Tensor pivots = batch_of(x, 2, INT32, n, -1)
+    memset(b.ptr, 0, b.count * item)
+    for i in range(b.count // n if n else 0):
+        write_element(b.ptr + (i * n + i % n) * item, x.code, 1)
+    t.n = t.k = <int>n
+    t.fn = routine("gesv_work", "gesv_work", a.code)
+    operand(&t, 0, a, 2)
+    operand(&t, 1, pivots, 1)
+    operand(&t, 2, b, 2)
+    info = run(&t, a, gesv_range)
+    return b, info
 
 
 def gesv(Tensor x, Tensor y):
@@ -85,20 +106,27 @@ def gesv(Tensor x, Tensor y):
 
 cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
+    cdef Py_ssize_t b, i, n = t.n, item = t.code
+    cdef char *a
     for b in range(begin, end):
-        t.info[b] = (<potrf_fn>t.fn)(COLUMN_MAJOR, t.f1, t.n, t.p[0] + b * t.step[0], lead(t.n))
+        a = t.p[0] + b * t.step[0]
+        t.info[b] = (<potrf_fn>t.fn)(COLUMN_MAJOR, t.f1, t.n, a, lead(t.n))
+        for i in range(n):
+            if t.f1 == b"U":
+                memset(a + (i * n + i + 1) * item, 0, (n - i - 1) * item)
+            else:
+                memset(a + i * n * item, 0, i * item)
 
 
 def potrf(Tensor x, bint upper):
-    """The Cholesky factor in the triangle that was read, the rest of x beside it; info."""
+    """The Cholesky factor, info. Row-major memory is the transpose to LAPACK, whose upper factor is the lower one's transpose."""
     cdef Task t
-    cdef Tensor a = columns(x)
-    t.n, t.f1 = <int>a.sizes[a.rank - 1], b"U" if upper else b"L"
+    cdef Tensor a = rows(x)
+    t.n, t.f1, t.code = <int>a.sizes[a.rank - 1], b"L" if upper else b"U", ITEMSIZE[a.code]
     t.fn = routine("potrf_work", "potrf_work", a.code)
     operand(&t, 0, a, 2)
     info = run(&t, a, potrf_range)
-    return turned(a), info
+    return a, info
 
 
 cdef void trsm_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

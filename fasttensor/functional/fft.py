@@ -82,11 +82,12 @@ def resized(name, x, sizes, dims):
 
 
 def c2c(name, x, s, dim, norm, forward, out):
-    x = numbers(name, x, True)
+    x = numbers(name, x, False)
     norm = norm_name(name, norm, forward)
     sizes, dims = sizes_and_dims(name, x, s, dim)
-    x = resized(name, x, sizes, dims)
-    return deliver(name, out, apply(FftC2C, x, dims, norm, forward) if dims else x.clone())
+    if not dims:
+        return deliver(name, out, numbers(name, x, True).clone())
+    return deliver(name, out, apply(FftC2C, resized(name, x, sizes, dims), dims, norm, forward))
 
 
 def r2c(name, x, s, dim, norm, forward, out):

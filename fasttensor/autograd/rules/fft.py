@@ -9,12 +9,13 @@ ADJOINT_NORM = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 class FftC2C(Rule):
     @staticmethod
     def forward(ctx, x, dims, norm, forward):
-        ctx.args = dims, ADJOINT_NORM[norm], not forward
+        ctx.args, ctx.real = (dims, ADJOINT_NORM[norm], not forward), not x.is_complex()
         return backend(x).fft_c2c(x, dims, norm, forward)
 
     @staticmethod
     def backward(ctx, g):
-        return apply(FftC2C, g, *ctx.args), None, None, None
+        g = apply(FftC2C, g, *ctx.args)
+        return g.real if ctx.real else g, None, None, None
 
 
 class FftR2C(Rule):

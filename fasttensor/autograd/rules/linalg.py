@@ -24,7 +24,6 @@ class CholeskyEx(Rule):
     @staticmethod
     def forward(ctx, a, upper):
         factor, info = backend(a).potrf(a, upper)
-        factor = factor.triu() if upper else factor.tril()
         ctx.save(factor)
         ctx.upper = upper
         return factor, info
@@ -148,7 +147,7 @@ class InvEx(Rule):
 
     @staticmethod
     def forward(ctx, a):
-        y, _, _, info = backend(a).gesv(a, one_like(a).expand(a.shape))
+        y, info = backend(a).inverse(a)
         ctx.save(y)
         return y, info
 
@@ -206,7 +205,7 @@ class Det(Rule):
 
     @staticmethod
     def forward(ctx, a):
-        lu, pivots, _ = backend(a).getrf(a)
+        lu, pivots, _ = backend(a).getrf(a, True)
         y = diagonal(lu).prod(-1) * parity(pivots).to(a.dtype)
         ctx.save(a, y)
         return y
@@ -240,7 +239,7 @@ class Slogdet(Rule):
 
     @staticmethod
     def forward(ctx, a):
-        lu, pivots, _ = backend(a).getrf(a)
+        lu, pivots, _ = backend(a).getrf(a, True)
         d = diagonal(lu)
         sign = d.sgn().prod(-1) * parity(pivots).to(a.dtype)
         ctx.save(a, sign)
