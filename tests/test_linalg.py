@@ -186,3 +186,12 @@ def test_phase_dependent_loss_is_refused():
     a = leaf(positive(3, "complex128"))
     with pytest.raises(RuntimeError):
         L.eigh(a).eigenvectors.imag.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_extreme_eigenvalues(dtype):
+    a, b = positive(6, dtype), positive(6, dtype)
+    for largest in (True, False):
+        values, vectors = ft.lobpcg(a, 2, b, largest=largest)
+        same(a @ vectors, b @ vectors * values.to(a.dtype), 100)
+        same(vectors.mH @ b @ vectors, ft.eye(2, dtype=a.dtype))

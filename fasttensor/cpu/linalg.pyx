@@ -8,7 +8,7 @@ int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
     >>> pivots
     tensor([1, 2], dtype=torch.int32)
 """
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport INT32, COMPLEX64, ITEMSIZE
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, new_tensor
@@ -78,9 +78,12 @@ def inverse(Tensor x):
     cdef Tensor b = new_tensor(x.rank, x.sizes, x.code, x.dev)
     cdef Py_ssize_t n = x.sizes[x.rank - 1], i, item = ITEMSIZE[x.code]
     cdef Tensor pivots = batch_of(x, 2, INT32, n, -1)
-    memset(b.ptr, 0, b.count * item)
-    for i in range(b.count // n if n else 0):
-        write_element(b.ptr + (i * n + i % n) * item, x.code, 1)
+    if b.count:
+        memset(b.ptr, 0, n * n * item)
+        for i in range(n):
+            write_element(b.ptr + (i * n + i) * item, x.code, 1)
+        for i in range(1, b.count // (n * n)):
+            memcpy(b.ptr + i * n * n * item, b.ptr, n * n * item)
     t.n = t.k = <int>n
     t.fn = routine("gesv_work", "gesv_work", a.code)
     operand(&t, 0, a, 2)

@@ -3,7 +3,7 @@ from fasttensor._core.tensor import description
 from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
 from fasttensor.functional.distance import INF, vector
 
-__all__ = []
+__all__ = ["nuclear_norm", "frobenius_norm", "norm_except_dim"]
 METHODS = {}
 
 
@@ -85,4 +85,49 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     return vector("linalg.norm", A, ord, dims, keepdim, dtype, out)
 
 
-LINALG = ["vector_norm", "matrix_norm", "norm"]
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+    """The sum of the singular values of matrices over two dimensions.
+
+    >>> import fasttensor as torch
+    >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(7.)
+    """
+    return matrix_norm(input, "nuc", dim, keepdim, out=out)
+
+
+def frobenius_norm(input, dim=None, keepdim=False, *, out=None):
+    """The root of the sum of the squared absolute values, over all elements or `dim`.
+
+    >>> import fasttensor as torch
+    >>> torch.frobenius_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    """
+    return vector("frobenius_norm", input, 2, dim, keepdim, None, out)
+
+
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dimensions but `dim`, which are kept with size 1; dim=-1: over all of them.
+
+    >>> import fasttensor as torch
+    >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    tensor_argument("norm_except_dim", v)
+    if dim == -1:
+        return vector("norm_except_dim", v, pow, None, False, None, None)
+    keep, = wrap_all(v, dim, "norm_except_dim")
+    others = [d for d in range(v.ndim) if d != keep]
+    return vector("norm_except_dim", v, pow, others, True, None, None) if others else v.abs()
+
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """A view of the diagonals of matrices: `torch.diagonal` over the last two dimensions.
+
+    >>> import fasttensor as torch
+    >>> torch.linalg.diagonal(torch.eye(2))
+    tensor([1., 1.])
+    """
+    return tensor_argument("linalg.diagonal", A).diagonal(offset, dim1, dim2)
+
+
+LINALG = ["vector_norm", "matrix_norm", "norm", "diagonal"]

@@ -6,15 +6,15 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import Det, Slogdet
 from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
-from fasttensor.functional.decompositions import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
+from fasttensor.functional.decompositions import linalg_cholesky, linalg_eigh, linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, matrix, square
 from fasttensor.functional.linalg_norm import matrix_norm
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.random import randn
-from fasttensor.functional.solving import inv_ex
+from fasttensor.functional.solving import inv_ex, solve_triangular
 
-__all__ = ["det", "slogdet", "logdet", "pinverse", "matrix_exp", "svd_lowrank", "pca_lowrank"]
+__all__ = ["det", "slogdet", "logdet", "pinverse", "matrix_exp", "svd_lowrank", "pca_lowrank", "lobpcg"]
 
 SlogdetResult = namedtuple("slogdet", ["sign", "logabsdet"])
 SlogdetLinalgResult = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
@@ -265,6 +265,37 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)
+
+
+def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None, ortho_iparams=None,
+           ortho_fparams=None, ortho_bparams=None):
+    """The k largest (largest=False: smallest) eigenvalues of A x = l B x and their vectors, for Hermitian A and positive-definite B.
+
+    A, B: (..., m, m). k defaults to X's columns, `n`, or 1. Matrices here are dense, so that the values come from a
+    complete factorisation: X, iK, niter, tol and what else steers PyTorch's iteration do not change the result.
+
+    >>> import fasttensor as torch
+    >>> torch.lobpcg(torch.tensor([3.0, 1.0, 2.0]).diag(), 2)[0]
+    tensor([3., 2.])
+    """
+    square("lobpcg", A)
+    m = A.shape[-1]
+    k = (n if n is not None else 1 if X is None else X.shape[-1]) if k is None else k
+    if not 0 < k <= m:
+        raise ValueError(f"lobpcg: k={k} must be in 1 .. {m} for {description(A)}")
+    A = (A + A.mH) * 0.5
+    if B is None:
+        values, vectors = linalg_eigh(A)
+    else:
+        square("lobpcg", B, A)
+        factor = linalg_cholesky(B)
+        inner = solve_triangular(factor, A, upper=False)
+        inner = solve_triangular(factor.mH, inner, upper=True, left=False)
+        values, vectors = linalg_eigh((inner + inner.mH) * 0.5)
+        vectors = solve_triangular(factor.mH, vectors, upper=True)
+    if largest is None or largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    return values[..., :k], vectors[..., :k]
 
 
 METHODS = {"det": det, "slogdet": slogdet, "logdet": logdet, "pinverse": pinverse, "matrix_exp": matrix_exp}
