@@ -166,13 +166,24 @@ def test_values_that_are_not_finite(value):
         assert not bool(found[-1].isfinite().all())
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_one_value_that_is_not_finite_ends(dtype, value):
+    a = random(2, 4, 4, dtype=dtype)
+    a[1, 2, 1] = value
+    for function in (L.eig, L.svd, lambda a: L.lstsq(a, a, driver="gelsd")):
+        with pytest.raises(RuntimeError):
+            function(a)
+    assert bool(L.pinv(a)[0].isfinite().all()) and not bool(L.pinv(a)[1].isfinite().any())
+
+
 def test_empty_matrices():
     a = ft.ones(0, 0)
     assert float(L.det(a)) == 1 and L.inv(a).shape == (0, 0) and L.cholesky(a).shape == (0, 0)
     assert L.svd(ft.ones(0, 3)).Vh.tolist() == ft.eye(3).tolist() and L.qr(ft.ones(3, 0), "complete").Q.tolist() == ft.eye(3).tolist()
     assert L.pinv(ft.ones(2, 0)).shape == (0, 2) and L.solve(a, ft.ones(0, 2)).shape == (0, 2)
     assert L.eigh(ft.ones(2, 0, 0)).eigenvalues.shape == (2, 0) and L.matrix_rank(ft.ones(0, 3)).item() == 0
-    assert L.inv(ft.ones(0, 3, 3)).shape == (0, 3, 3)
+    assert L.inv(ft.ones(0, 3, 3)).shape == (0, 3, 3) and L.cond(a).item() == 0
 
 
 def test_low_rank():

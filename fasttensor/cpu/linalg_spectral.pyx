@@ -29,10 +29,34 @@ cdef inline int lead(Py_ssize_t rows) noexcept nogil:
     return <int>rows if rows > 1 else 1
 
 
+cdef bint finite(const char *p, Py_ssize_t count, int code) noexcept nogil:
+    """Whether all elements are: with infinities some iterations of LAPACK do not end."""
+    cdef double total = 0
+    cdef float total_f = 0
+    cdef Py_ssize_t i, n = 2 * count if code >= COMPLEX64 else count
+    if code == FLOAT32 or code == COMPLEX64:
+        for i in range(n):
+            total_f += (<const float *>p)[i] * 0
+        return total_f == 0
+    for i in range(n):
+        total += (<const double *>p)[i] * 0
+    return total == 0
+
+
+cdef inline bint refused(Task *t, Py_ssize_t b, Py_ssize_t count) noexcept nogil:
+    """Marks a matrix that is not finite as failed."""
+    if finite(t.p[0] + b * t.step[0], count, t.code):
+        return False
+    t.info[b] = -1
+    return True
+
+
 cdef void gesdd_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
     for b in range(begin, end):
+        if refused(t, b, <Py_ssize_t>t.m * t.n):
+            continue
         t.info[b] = (<gesdd_fn>t.fn)(COLUMN_MAJOR, t.f1, t.m, t.n, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1],
                                      t.p[2] + b * t.step[2], lead(t.m), t.p[3] + b * t.step[3], lead(t.k))
 
@@ -43,6 +67,7 @@ def gesdd(Tensor x, str job):
     cdef Tensor a = columns(x)
     cdef Tensor u, s, vh
     cdef Py_ssize_t k
+    t.code = a.code
     t.m, t.n, t.f1 = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2], ord(job)
     k = min(t.m, t.n)
     s = batch_of(x, 2, real_code(a.code), k, -1)
@@ -66,6 +91,8 @@ cdef void syevd_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
     for b in range(begin, end):
+        if refused(t, b, <Py_ssize_t>t.n * t.n):
+            continue
         t.info[b] = (<syevd_fn>t.fn)(COLUMN_MAJOR, t.f1, t.f2, t.n, t.p[0] + b * t.step[0], lead(t.n), t.p[1] + b * t.step[1])
 
 
@@ -73,6 +100,7 @@ def syevd(Tensor x, bint upper, bint vectors):
     """Ascending eigenvalues of Hermitian matrices, given by one triangle, vectors (None) and info."""
     cdef Task t
     cdef Tensor a = columns(x)
+    t.code = a.code
     t.n, t.f1, t.f2 = <int>a.sizes[a.rank - 1], b"V" if vectors else b"N", b"U" if upper else b"L"
     cdef Tensor values = batch_of(x, 2, real_code(a.code), t.n, -1)
     t.fn = routine("syevd", "heevd", a.code)
@@ -87,6 +115,8 @@ cdef void geev_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Py_ssize_t b
     cdef char *a
     for b in range(begin, end):
+        if refused(t, b, <Py_ssize_t>t.n * t.n):
+            continue
         a = t.p[0] + b * t.step[0]
         if t.code >= COMPLEX64:
             t.info[b] = (<geev_complex>t.fn)(COLUMN_MAJOR, b"N", t.f1, t.n, a, lead(t.n), t.p[1] + b * t.step[1], NULL, 1,
@@ -150,6 +180,8 @@ cdef void gels_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
     for b in range(begin, end):
+        if refused(t, b, <Py_ssize_t>t.m * t.n):
+            continue
         t.info[b] = (<gels_fn>t.fn)(COLUMN_MAJOR, b"N", t.m, t.n, t.k, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1], t.ld)
 
 
@@ -164,6 +196,8 @@ cdef void gelsd_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     cdef Py_ssize_t b
     cdef int *rank
     for b in range(begin, end):
+        if refused(t, b, <Py_ssize_t>t.m * t.n):
+            continue
         rank = <int *>(t.p[3] + b * t.step[3])
         if t.code == FLOAT32 or t.code == COMPLEX64:
             t.info[b] = (<gelsd_single>t.fn)(COLUMN_MAJOR, t.m, t.n, t.k, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1], t.ld,

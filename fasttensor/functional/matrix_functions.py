@@ -145,6 +145,8 @@ def cond(A, p=None, *, out=None):
     matrix(name, A)
     if p is None or p in (2, -2):
         values = linalg_svdvals(A)
+        if A.numel() == 0:
+            return deliver(name, out, values.new_zeros(A.shape[:-2]))
         y = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
         return deliver(name, out, y)
     if p not in ("fro", "nuc", 1, -1, float("inf"), -float("inf")):
