@@ -171,10 +171,9 @@ def test_values_that_are_not_finite(value):
 def test_one_value_that_is_not_finite_ends(dtype, value):
     a = random(2, 4, 4, dtype=dtype)
     a[1, 2, 1] = value
-    for function in (L.eig, L.svd, lambda a: L.lstsq(a, a, driver="gelsd")):
+    for function in (L.eig, L.svd, L.pinv, lambda a: L.lstsq(a, a, driver="gelsd")):
         with pytest.raises(RuntimeError):
             function(a)
-    assert bool(L.pinv(a)[0].isfinite().all()) and not bool(L.pinv(a)[1].isfinite().any())
 
 
 def test_empty_matrices():

@@ -6,7 +6,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import Det, Slogdet
 from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
-from fasttensor.functional.decompositions import linalg_cholesky, linalg_eigh, linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
+from fasttensor.functional.decompositions import linalg_cholesky, linalg_eigh, linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals, no_convergence
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, matrix, square
 from fasttensor.functional.linalg_norm import matrix_norm
@@ -107,7 +107,9 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     limit = tolerances(name, A, atol, rtol)
     if A.numel() == 0:
         return deliver(name, out, A.mH.clone())
-    return deliver(name, out, apply(Pinv, A, limit, bool(hermitian)))
+    y, info = apply(Pinv, A, limit, bool(hermitian))
+    check(name, info, no_convergence)
+    return deliver(name, out, y)
 
 
 def pinverse(input, rcond=1e-15):
