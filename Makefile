@@ -26,7 +26,7 @@ bench: $(VENV)/installed
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint fasttensor
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint $$(git ls-files "*.pyx" "*.pxd")
 
 clean:
 	rm -rf build $(VENV) *.egg-info

@@ -101,7 +101,7 @@ def target_features():
             [*compiler, *ARCH, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True
         ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        raise SystemExit(f"a C compiler is needed to build fasttensor: {error}")
+        raise SystemExit(f"a C compiler is needed to build fasttensor: {error}") from None
     defined = {line.split()[1] for line in text.splitlines() if line.startswith("#define")}
     return ",".join(name for macro, name in names.items() if macro in defined)
 

@@ -1,4 +1,4 @@
-"""The graph and the backward sweep: accumulation, hooks, in-place writes, freeing, modes, Function."""
+"""The graph and the backward sweep: accumulation, hooks, in-place writes, freeing, modes."""
 import gc
 import threading
 
@@ -274,81 +274,6 @@ def test_graph_is_freed_by_reference_counting():
         assert torch.memory_stats()["live"] == before
     finally:
         gc.enable()
-
-
-def test_function_with_ctx():
-    class Scaled(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, factor):
-            ctx.save_for_backward(x)
-            ctx.factor = factor
-            return x * x * factor
-
-        @staticmethod
-        def backward(ctx, g):
-            x, = ctx.saved_tensors
-            assert ctx.needs_input_grad == (True, False)
-            return 2 * x * ctx.factor * g, None
-
-    x = leaf(1.0, 2.0)
-    y = Scaled.apply(x, 3.0)
-    assert y.grad_fn.name() == "ScaledBackward"
-    y.sum().backward()
-    assert_close(x.grad, [6.0, 12.0])
-    assert torch.autograd.gradgradcheck(lambda t: Scaled.apply(t, 2.0), (leaf(0.3, 0.4),))
-
-
-def test_function_outputs_dirty_and_non_differentiable():
-    class Split(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            indices = (x > 0).to(torch.int64)
-            ctx.mark_non_differentiable(indices)
-            return x * 2, x * 3, indices
-
-        @staticmethod
-        def backward(ctx, a, b, c):
-            assert b.tolist() == [0.0, 0.0]
-            return 2 * a + 3 * b
-
-    x = leaf(1.0, -1.0)
-    a, b, i = Split.apply(x)
-    assert not i.requires_grad
-    a.sum().backward()
-    assert_close(x.grad, [2.0, 2.0])
-
-    class Doubled(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.mul_(2)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    x = leaf(1.0, 2.0)
-    y = x.clone()
-    z = Doubled.apply(y)
-    assert z is y
-    z.sum().backward()
-    assert_close(x.grad, [2.0, 2.0])
-
-
-def test_function_errors_are_clear():
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x + y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
-    with pytest.raises(RuntimeError, match="incorrect number of gradients"):
-        Wrong.apply(leaf(1.0), leaf(2.0)).sum().backward()
-    with pytest.raises(RuntimeError, match="should not be instantiated"):
-        Wrong()
 
 
 def test_backward_inside_backward():

@@ -1,4 +1,5 @@
 """Random numbers: a seed gives PyTorch's bits; states move between the libraries; errors."""
+
 import copy
 import pickle
 import zlib
@@ -42,24 +43,88 @@ EXACT = [
 ]
 # Values of PyTorch 2.13 after manual_seed(42), where the C library has a part in the last bits.
 CLOSE = [
-    ("randn(5)", [0.33669036626815796, 0.12880940735340118, 0.23446236550807953, 0.23033303022384644, -1.1228563785552979]),
-    ("randn(5, dtype=torch.float64)", [0.33669035438385886, 0.1288094051365897, 0.23446236336153173, 0.2303330279146119, -1.1228563767381703]),
-    ("randn(20, dtype=torch.float64)", [0.2995562877502637, 0.24237779080894106, 0.28320739441795323, -0.23294220898382634, -0.03720300727052493, 1.0352472972512925, -0.010085521702337353, 0.08948016046560357, 0.038435238263354446, -0.11824373914203358, -1.744556661084211, -0.46946014308389283, 0.39238484373268534, 1.108461181451433, 0.8651734647119074, 0.855215961472287, 0.2494118796915765, 0.2615836907112959, -1.526543923410825, -0.33113931395169954]),
-    ("empty(3, 7).t()[1:].normal_(2, 3).reshape(-1)", [3.010071039199829, 8.624604225158691, 5.330871105194092, 2.386428117752075, 0.08600883185863495, -3.069396734237671, 2.7033870220184326, 3.3849716186523438, -0.966879665851593, 2.6909990310668945, 2.8020524978637695, 4.873915195465088, -1.3685691356658936, 3.6047141551971436, 5.966405391693115, 1.4410151243209839, 4.42807149887085, 4.451569080352783]),
-    ("empty(4).exponential_(2.0)", [0.029957007616758347, 0.03248806297779083, 0.06595838814973831, 0.027006475254893303]),
+    (
+        "randn(5)",
+        [0.33669036626815796, 0.12880940735340118, 0.23446236550807953, 0.23033303022384644, -1.1228563785552979],
+    ),
+    (
+        "randn(5, dtype=torch.float64)",
+        [0.33669035438385886, 0.1288094051365897, 0.23446236336153173, 0.2303330279146119, -1.1228563767381703],
+    ),
+    (
+        "randn(20, dtype=torch.float64)",
+        [
+            0.2995562877502637,
+            0.24237779080894106,
+            0.28320739441795323,
+            -0.23294220898382634,
+            -0.03720300727052493,
+            1.0352472972512925,
+            -0.010085521702337353,
+            0.08948016046560357,
+            0.038435238263354446,
+            -0.11824373914203358,
+            -1.744556661084211,
+            -0.46946014308389283,
+            0.39238484373268534,
+            1.108461181451433,
+            0.8651734647119074,
+            0.855215961472287,
+            0.2494118796915765,
+            0.2615836907112959,
+            -1.526543923410825,
+            -0.33113931395169954,
+        ],
+    ),
+    (
+        "empty(3, 7).t()[1:].normal_(2, 3).reshape(-1)",
+        [
+            3.010071039199829,
+            8.624604225158691,
+            5.330871105194092,
+            2.386428117752075,
+            0.08600883185863495,
+            -3.069396734237671,
+            2.7033870220184326,
+            3.3849716186523438,
+            -0.966879665851593,
+            2.6909990310668945,
+            2.8020524978637695,
+            4.873915195465088,
+            -1.3685691356658936,
+            3.6047141551971436,
+            5.966405391693115,
+            1.4410151243209839,
+            4.42807149887085,
+            4.451569080352783,
+        ],
+    ),
+    (
+        "empty(4).exponential_(2.0)",
+        [0.029957007616758347, 0.03248806297779083, 0.06595838814973831, 0.027006475254893303],
+    ),
     ("empty(4).cauchy_(1.0, 2.0)", [-9.82497501373291, -8.987401962280273, -3.8897485733032227, -10.997279167175293]),
     ("empty(4).log_normal_(0.5, 1.0)", [2.30871319770813, 1.8753764629364014, 2.0843610763549805, 2.0757718086242676]),
     ("empty(8).geometric_(0.2)", [13.0, 13.0, 10.0, 14.0, 3.0, 4.0, 1.0, 1.0]),
     ("poisson(torch.tensor([0.5, 3.0, 12.0, 100.0]))", [0.0, 1.0, 18.0, 87.0]),
     ("binomial(torch.tensor([5.0, 50.0, 100.0]), torch.tensor([0.5, 0.9, 0.3]))", [1.0, 48.0, 38.0]),
-    ("normal(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.1, 1.0, 10.0]))", [1.0336689949035645, 2.1288094520568848, 5.344623565673828]),
+    (
+        "normal(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.1, 1.0, 10.0]))",
+        [1.0336689949035645, 2.1288094520568848, 5.344623565673828],
+    ),
     ("normal(2.0, 3.0, (4,))", [3.010071039199829, 2.386428117752075, 2.7033870220184326, 2.6909990310668945]),
     ("multinomial(torch.tensor([[1.0, 2.0, 3.0], [3.0, 0.5, 0.5]]), 2)", [[1, 2], [0, 2]]),
     ("_standard_gamma(torch.tensor([0.3, 1.0, 5.0]))", [1.2379944324493408, 0.8415495753288269, 1.1093965768814087]),
-    ("nn.functional.rrelu(torch.tensor([-1.0, 2.0, -3.0]), training=True)", [-0.13711552321910858, 2.0, -0.41431885957717896]),
-    ("nn.functional.alpha_dropout(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.5, True)", [1.6655988693237305, 2.5520036220550537, 3.438408374786377, 4.324813365936279]),
+    (
+        "nn.functional.rrelu(torch.tensor([-1.0, 2.0, -3.0]), training=True)",
+        [-0.13711552321910858, 2.0, -0.41431885957717896],
+    ),
+    (
+        "nn.functional.alpha_dropout(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.5, True)",
+        [1.6655988693237305, 2.5520036220550537, 3.438408374786377, 4.324813365936279],
+    ),
 ]
-STATE_AFTER_123 = 3893416076     # crc32 of PyTorch's get_rng_state()
+STATE_AFTER_123 = 3893416076  # crc32 of PyTorch's get_rng_state()
 
 
 def crc(x):
@@ -83,9 +148,18 @@ def test_values(text, expected):
 
 def fills(t):
     """In-place draws by name, in the order in which the mixed test calls them."""
-    return [lambda x: x.uniform_(-1, 2), lambda x: x.normal_(1, 2), lambda x: x.exponential_(), lambda x: x.bernoulli_(0.3),
-            lambda x: x.cauchy_(), lambda x: x.log_normal_(), lambda x: x.geometric_(0.4), lambda x: x.random_(),
-            lambda x: x.random_(50), lambda x: x.random_(-7, 7)]
+    return [
+        lambda x: x.uniform_(-1, 2),
+        lambda x: x.normal_(1, 2),
+        lambda x: x.exponential_(),
+        lambda x: x.bernoulli_(0.3),
+        lambda x: x.cauchy_(),
+        lambda x: x.log_normal_(),
+        lambda x: x.geometric_(0.4),
+        lambda x: x.random_(),
+        lambda x: x.random_(50),
+        lambda x: x.random_(-7, 7),
+    ]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
@@ -102,6 +176,7 @@ def test_mixed_sequences_against_pytorch(dtype):
                 out.append(fill(t.zeros(3, n, dtype=getattr(t, dtype)).t()).float().tolist())
                 out.append(fill(t.zeros(n, 4, dtype=getattr(t, dtype))[:, ::2]).float().tolist())
         return out, t.get_rng_state().tolist()
+
     ours, theirs = run(torch, None), run(other, None)
     assert ours[1] == theirs[1]
     assert all(a == b for a, b in zip(ours[0], theirs[0]))
@@ -110,7 +185,7 @@ def test_mixed_sequences_against_pytorch(dtype):
 def test_states_move_both_ways():
     other = oracle()
     torch.manual_seed(5)
-    torch.randn(3)                      # leaves a second normal of a pair behind
+    torch.randn(3)  # leaves a second normal of a pair behind
     other.set_rng_state(other.tensor(torch.get_rng_state().tolist(), dtype=other.uint8))
     assert torch.randn(2).tolist() == other.randn(2).tolist()
     other.rand(700)
@@ -169,29 +244,32 @@ def test_bad_states():
         torch.rand(2, generator=3)
 
 
-@pytest.mark.parametrize("call, error, words", [
-    (lambda: torch.randint(5, 5, (2,)), RuntimeError, "less than"),
-    (lambda: torch.randint(300, (2,), dtype=torch.uint8), RuntimeError, "out of bounds"),
-    (lambda: torch.randint(5), TypeError, "randint"),
-    (lambda: torch.empty(2).uniform_(2, 1), RuntimeError, "from"),
-    (lambda: torch.empty(2).normal_(0, -1), RuntimeError, "std"),
-    (lambda: torch.empty(2).exponential_(-1), RuntimeError, "lambda"),
-    (lambda: torch.empty(2).geometric_(1.5), RuntimeError, "p"),
-    (lambda: torch.empty(2).cauchy_(0, 0), RuntimeError, "sigma"),
-    (lambda: torch.empty(2).log_normal_(0, 0), RuntimeError, "std"),
-    (lambda: torch.empty(2).bernoulli_(1.5), RuntimeError, r"\[0, 1\]"),
-    (lambda: torch.bernoulli(torch.tensor([2.0])), RuntimeError, "0, 1"),
-    (lambda: torch.randn(2, dtype=torch.int64), RuntimeError, "not implemented"),
-    (lambda: torch.empty(2, dtype=torch.int64).exponential_(), RuntimeError, "floating"),
-    (lambda: torch.randperm(-1), RuntimeError, "non-negative"),
-    (lambda: torch.randperm(300, dtype=torch.uint8), RuntimeError, "greater"),
-    (lambda: torch.poisson(torch.tensor([-1.0])), RuntimeError, "non-negative"),
-    (lambda: torch.normal(torch.zeros(2), -1.0), RuntimeError, "std"),
-    (lambda: torch.multinomial(torch.tensor([0.5, -1.0]), 1), RuntimeError, "0"),
-    (lambda: torch.multinomial(torch.zeros(3), 1), RuntimeError, "sum"),
-    (lambda: torch.multinomial(torch.ones(3), 4), RuntimeError, "n_sample"),
-    (lambda: torch.nn.functional.dropout(torch.ones(2), 1.5), ValueError, "between 0 and 1"),
-])
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: torch.randint(5, 5, (2,)), RuntimeError, "less than"),
+        (lambda: torch.randint(300, (2,), dtype=torch.uint8), RuntimeError, "out of bounds"),
+        (lambda: torch.randint(5), TypeError, "randint"),
+        (lambda: torch.empty(2).uniform_(2, 1), RuntimeError, "from"),
+        (lambda: torch.empty(2).normal_(0, -1), RuntimeError, "std"),
+        (lambda: torch.empty(2).exponential_(-1), RuntimeError, "lambda"),
+        (lambda: torch.empty(2).geometric_(1.5), RuntimeError, "p"),
+        (lambda: torch.empty(2).cauchy_(0, 0), RuntimeError, "sigma"),
+        (lambda: torch.empty(2).log_normal_(0, 0), RuntimeError, "std"),
+        (lambda: torch.empty(2).bernoulli_(1.5), RuntimeError, r"\[0, 1\]"),
+        (lambda: torch.bernoulli(torch.tensor([2.0])), RuntimeError, "0, 1"),
+        (lambda: torch.randn(2, dtype=torch.int64), RuntimeError, "not implemented"),
+        (lambda: torch.empty(2, dtype=torch.int64).exponential_(), RuntimeError, "floating"),
+        (lambda: torch.randperm(-1), RuntimeError, "non-negative"),
+        (lambda: torch.randperm(300, dtype=torch.uint8), RuntimeError, "greater"),
+        (lambda: torch.poisson(torch.tensor([-1.0])), RuntimeError, "non-negative"),
+        (lambda: torch.normal(torch.zeros(2), -1.0), RuntimeError, "std"),
+        (lambda: torch.multinomial(torch.tensor([0.5, -1.0]), 1), RuntimeError, "0"),
+        (lambda: torch.multinomial(torch.zeros(3), 1), RuntimeError, "sum"),
+        (lambda: torch.multinomial(torch.ones(3), 4), RuntimeError, "n_sample"),
+        (lambda: torch.nn.functional.dropout(torch.ones(2), 1.5), ValueError, "between 0 and 1"),
+    ],
+)
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
@@ -234,14 +312,20 @@ def test_dropout():
     def same_mask(v):
         torch.manual_seed(3)
         return torch.nn.functional.dropout(v, 0.5)
+
     assert torch.autograd.gradcheck(same_mask, (w,)) and torch.autograd.gradgradcheck(same_mask, (w,))
 
 
 def test_results_do_not_depend_on_threads():
     def draw():
         torch.manual_seed(11)
-        return [torch.randn(100_003), torch.rand(70_000, dtype=torch.float64), torch.nn.functional.dropout(torch.ones(300_001), 0.1),
-                torch.empty(50_000).exponential_()]
+        return [
+            torch.randn(100_003),
+            torch.rand(70_000, dtype=torch.float64),
+            torch.nn.functional.dropout(torch.ones(300_001), 0.1),
+            torch.empty(50_000).exponential_(),
+        ]
+
     torch.set_num_threads(1)
     one = draw()
     torch.set_num_threads(4)

@@ -1,4 +1,5 @@
 """Learning-rate schedules and weight averages."""
+
 import copy
 import math
 import warnings
@@ -11,28 +12,135 @@ from fasttensor.optim import lr_scheduler, swa_utils
 
 # Rates of twelve epochs from 0.1, as PyTorch 2.13 computes them.
 KEPT = [
-    ("StepLR", dict(step_size=3, gamma=0.5),
-     [0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025, 0.025, 0.0125, 0.0125, 0.0125, 0.00625]),
-    ("MultiStepLR", dict(milestones=[4, 4, 9], gamma=0.3),
-     [0.1, 0.1, 0.1, 0.009, 0.009, 0.009, 0.009, 0.009, 0.0027, 0.0027, 0.0027, 0.0027]),
-    ("ConstantLR", dict(factor=0.5, total_iters=4),
-     [0.05, 0.05, 0.05, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]),
-    ("LinearLR", dict(start_factor=0.3, total_iters=6),
-     [0.0416666667, 0.0533333333, 0.065, 0.0766666667, 0.0883333333, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]),
-    ("ExponentialLR", dict(gamma=0.9),
-     [0.09, 0.081, 0.0729, 0.06561, 0.059049, 0.0531441, 0.04782969, 0.043046721, 0.0387420489, 0.034867844, 0.0313810596, 0.0282429536]),
-    ("CosineAnnealingLR", dict(T_max=5, eta_min=0.01),
-     [0.0914057647, 0.0689057647, 0.0410942353, 0.0185942353, 0.01, 0.0185942353, 0.0410942353, 0.0689057647, 0.0914057647, 0.1, 0.0914057647, 0.0689057647]),
-    ("PolynomialLR", dict(total_iters=9, power=2.0),
-     [0.0790123457, 0.0604938272, 0.0444444444, 0.0308641975, 0.0197530864, 0.0111111111, 0.0049382716, 0.0012345679, 0.0, 0.0, 0.0, 0.0]),
-    ("CosineAnnealingWarmRestarts", dict(T_0=3, T_mult=2),
-     [0.075, 0.025, 0.1, 0.0933012702, 0.075, 0.05, 0.025, 0.0066987298, 0.1, 0.0982962913, 0.0933012702, 0.0853553391]),
-    ("CyclicLR", dict(base_lr=0.01, max_lr=0.1, step_size_up=4, cycle_momentum=False),
-     [0.0325, 0.055, 0.0775, 0.1, 0.0775, 0.055, 0.0325, 0.01, 0.0325, 0.055, 0.0775, 0.1]),
-    ("CyclicLR", dict(base_lr=0.01, max_lr=0.1, step_size_up=2, step_size_down=3, mode='exp_range', gamma=0.9),
-     [0.0505, 0.0829, 0.05374, 0.029683, 0.01, 0.033914845, 0.053046721, 0.0358280326, 0.0216226147, 0.01, 0.0241214768, 0.0354186583]),
-    ("OneCycleLR", dict(max_lr=0.2, total_steps=20),
-     [0.0263343685, 0.0743343685, 0.1336656315, 0.1816656315, 0.2, 0.1974928012, 0.1900969264, 0.1781832355, 0.1623491308, 0.1433886004, 0.1222524044, 0.1000004]),
+    (
+        "StepLR",
+        dict(step_size=3, gamma=0.5),
+        [0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025, 0.025, 0.0125, 0.0125, 0.0125, 0.00625],
+    ),
+    (
+        "MultiStepLR",
+        dict(milestones=[4, 4, 9], gamma=0.3),
+        [0.1, 0.1, 0.1, 0.009, 0.009, 0.009, 0.009, 0.009, 0.0027, 0.0027, 0.0027, 0.0027],
+    ),
+    ("ConstantLR", dict(factor=0.5, total_iters=4), [0.05, 0.05, 0.05, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]),
+    (
+        "LinearLR",
+        dict(start_factor=0.3, total_iters=6),
+        [0.0416666667, 0.0533333333, 0.065, 0.0766666667, 0.0883333333, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
+    ),
+    (
+        "ExponentialLR",
+        dict(gamma=0.9),
+        [
+            0.09,
+            0.081,
+            0.0729,
+            0.06561,
+            0.059049,
+            0.0531441,
+            0.04782969,
+            0.043046721,
+            0.0387420489,
+            0.034867844,
+            0.0313810596,
+            0.0282429536,
+        ],
+    ),
+    (
+        "CosineAnnealingLR",
+        dict(T_max=5, eta_min=0.01),
+        [
+            0.0914057647,
+            0.0689057647,
+            0.0410942353,
+            0.0185942353,
+            0.01,
+            0.0185942353,
+            0.0410942353,
+            0.0689057647,
+            0.0914057647,
+            0.1,
+            0.0914057647,
+            0.0689057647,
+        ],
+    ),
+    (
+        "PolynomialLR",
+        dict(total_iters=9, power=2.0),
+        [
+            0.0790123457,
+            0.0604938272,
+            0.0444444444,
+            0.0308641975,
+            0.0197530864,
+            0.0111111111,
+            0.0049382716,
+            0.0012345679,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+        ],
+    ),
+    (
+        "CosineAnnealingWarmRestarts",
+        dict(T_0=3, T_mult=2),
+        [
+            0.075,
+            0.025,
+            0.1,
+            0.0933012702,
+            0.075,
+            0.05,
+            0.025,
+            0.0066987298,
+            0.1,
+            0.0982962913,
+            0.0933012702,
+            0.0853553391,
+        ],
+    ),
+    (
+        "CyclicLR",
+        dict(base_lr=0.01, max_lr=0.1, step_size_up=4, cycle_momentum=False),
+        [0.0325, 0.055, 0.0775, 0.1, 0.0775, 0.055, 0.0325, 0.01, 0.0325, 0.055, 0.0775, 0.1],
+    ),
+    (
+        "CyclicLR",
+        dict(base_lr=0.01, max_lr=0.1, step_size_up=2, step_size_down=3, mode="exp_range", gamma=0.9),
+        [
+            0.0505,
+            0.0829,
+            0.05374,
+            0.029683,
+            0.01,
+            0.033914845,
+            0.053046721,
+            0.0358280326,
+            0.0216226147,
+            0.01,
+            0.0241214768,
+            0.0354186583,
+        ],
+    ),
+    (
+        "OneCycleLR",
+        dict(max_lr=0.2, total_steps=20),
+        [
+            0.0263343685,
+            0.0743343685,
+            0.1336656315,
+            0.1816656315,
+            0.2,
+            0.1974928012,
+            0.1900969264,
+            0.1781832355,
+            0.1623491308,
+            0.1433886004,
+            0.1222524044,
+            0.1000004,
+        ],
+    ),
 ]
 
 
@@ -58,7 +166,9 @@ def test_kept_rates(name, options, expected):
     assert rates == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name, options", [row[:2] for row in KEPT], ids=[f"{row[0]}-{i}" for i, row in enumerate(KEPT)])
+@pytest.mark.parametrize(
+    "name, options", [row[:2] for row in KEPT], ids=[f"{row[0]}-{i}" for i, row in enumerate(KEPT)]
+)
 def test_state_dict_resumes(name, options):
     optimizer = optimizer_of()
     schedule = getattr(lr_scheduler, name)(optimizer, **options)
@@ -82,7 +192,8 @@ def compositions(t):
         "chained": lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)]),
         "chained_cosine": lambda o: s.ChainedScheduler([s.CosineAnnealingLR(o, 5, 0.01), s.StepLR(o, 4, 0.5)]),
         "nested": lambda o: s.SequentialLR(
-            o, [s.ChainedScheduler([s.ConstantLR(o, 0.2, 2), s.StepLR(o, 3)]), s.ExponentialLR(o, 0.5)], [5]),
+            o, [s.ChainedScheduler([s.ConstantLR(o, 0.2, 2), s.StepLR(o, 3)]), s.ExponentialLR(o, 0.5)], [5]
+        ),
         "swa": lambda o: t.optim.swa_utils.SWALR(o, 0.05, anneal_epochs=5),
         "swa_linear": lambda o: t.optim.swa_utils.SWALR(o, 0.3, anneal_epochs=4, anneal_strategy="linear"),
         "cyclic_momentum": lambda o: s.CyclicLR(o, 0.01, 0.1, 3, 5, mode="triangular2"),
@@ -129,8 +240,15 @@ def test_plateau():
         lr_scheduler.ReduceLROnPlateau(optimizer, mode="least")
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "max"}, {"threshold_mode": "abs", "threshold": 0.3},
-                                     {"mode": "max", "threshold_mode": "abs", "cooldown": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "max"},
+        {"threshold_mode": "abs", "threshold": 0.3},
+        {"mode": "max", "threshold_mode": "abs", "cooldown": 2},
+    ],
+)
 def test_plateau_against_pytorch(options):
     theirs = oracle()
     rows = []
@@ -162,8 +280,12 @@ def test_one_cycle_limits():
     rates_of(optimizer, schedule, 3)
     with pytest.raises(ValueError, match="Tried to step"):
         schedule.step()
-    for options in ({}, {"total_steps": -1}, {"total_steps": 5, "pct_start": 2.0},
-                    {"total_steps": 5, "anneal_strategy": "none"}):
+    for options in (
+        {},
+        {"total_steps": -1},
+        {"total_steps": 5, "pct_start": 2.0},
+        {"total_steps": 5, "anneal_strategy": "none"},
+    ):
         with pytest.raises(ValueError):
             lr_scheduler.OneCycleLR(optimizer, 0.2, **options)
 
@@ -185,7 +307,7 @@ def test_groups_and_functions():
 
         def __call__(self, epoch):
             self.calls += 1
-            return 0.5 ** epoch
+            return 0.5**epoch
 
     optimizer = optimizer_of(1.0, groups=2)
     half = Half()

@@ -119,7 +119,6 @@ def over_storage(Storage store not None, dtype, size, stride, Py_ssize_t offset=
     """A tensor over a storage's memory; RuntimeError where it would reach outside."""
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
-    cdef Py_ssize_t low = offset, high = offset
     cdef int d, code = code_of(dtype), rank = len(size)
     cdef bint empty = False
     if rank > MAX_DIMS or len(stride) != rank:
@@ -132,7 +131,8 @@ def over_storage(Storage store not None, dtype, size, stride, Py_ssize_t offset=
         # in Python's integers: a damaged file may ask for products beyond 64 bits
     last = offset + sum([(sizes[d] - 1) * <object>steps[d] for d in range(rank)])
     if offset < 0 or not empty and (last + 1) * ITEMSIZE[code] > store.length:
-        raise RuntimeError(f"sizes {tuple(size)}, strides {tuple(stride)} and offset {offset} of {dtype_of(code)} reach outside a storage of {store.length} bytes")
+        raise RuntimeError(f"sizes {tuple(size)}, strides {tuple(stride)} and offset {offset} of {dtype_of(code)} reach outside a storage"
+                           f" of {store.length} bytes")
     return from_storage(store, code, rank, sizes, steps, offset)
 
 

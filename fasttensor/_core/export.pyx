@@ -1,5 +1,5 @@
 """Tensors as Python numbers and nested lists."""
-from libc.stdint cimport int64_t, int32_t
+from libc.stdint cimport int64_t
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_INCREF
 from fasttensor._core.dtype cimport *

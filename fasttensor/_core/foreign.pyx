@@ -52,7 +52,6 @@ def from_array(array, bint warn=True):
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
     cdef int d, code
-    cdef Py_ssize_t low = 0
     found = getattr(array, "dtype", None)
     code = -1
     if found is not None and hasattr(found, "isnative"):
@@ -107,7 +106,8 @@ def from_flat_buffer(source, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0):
             raise ValueError(f"buffer length ({length} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})")
         count = (length - offset) // size
     elif count > (length - offset) // size:
-        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual buffer length ({length} bytes)")
+        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than"
+                         f" actual buffer length ({length} bytes)")
     cdef Storage store = foreign_storage(<char *>export.view.buf + offset, count * size, export)
     cdef Py_ssize_t one = 1
     if export.view.readonly:

@@ -168,7 +168,6 @@ cdef class Filler:
 
     cdef bint one(self, object item) except False:
         cdef long long v
-        cdef double f
         if isinstance(item, Tensor):
             item = only(<Tensor>item)
         if is_complex_code(self.code):

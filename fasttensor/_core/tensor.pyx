@@ -5,7 +5,6 @@ Operators go through the slots of `dispatch`; named methods are installed by the
 """
 cimport cython
 from libc.stdlib cimport malloc, free
-from libc.string cimport memcpy
 from fasttensor._core.dtype cimport *
 from fasttensor._core.storage cimport Storage, new_storage, foreign_storage, bump
 from fasttensor._core.element cimport read_element

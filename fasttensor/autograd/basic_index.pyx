@@ -18,7 +18,8 @@ cdef object getitem(object self, object index):
     cdef Py_ssize_t i, a, b, s, n
     if is_plain_int(index):
         if x.rank == 0:
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert"
+                             " a 0-dim tensor to a number")
         i = index
         if not -x.sizes[0] <= i < x.sizes[0]:
             raise IndexError(f"index {i} is out of bounds for dimension 0 with size {x.sizes[0]}")

@@ -1,7 +1,7 @@
 """Views of a part of the elements: select, slice, narrow, diagonals, windows, any strides."""
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, wrap_dim, describe
+from fasttensor._core.tensor cimport Tensor, wrap_dim
 from fasttensor.autograd.views cimport cut, sizes_of
 
 

@@ -243,7 +243,7 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     cdef Scalars numbers
     cdef Tensor x, z, w, y, first = None
     cdef Py_ssize_t sizes[64]
-    cdef int code, rank, k = 0, dev = CPU
+    cdef int code, rank, k = 0
     for v in (a, b, c)[:nin]:
         k += 1
         if isinstance(v, Tensor):
@@ -271,7 +271,8 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     else:
         rank = broadcast_sizes(name_of(op), w, None, None, sizes)
     if first.dev == CUDA:
-        y = backend(first).elementwise(op, -1, code, (x if x is not None else a, z if z is not None else b, w if w is not None else c)[:nin], par_tuple(row, par))
+        operands = (x if x is not None else a, z if z is not None else b, w if w is not None else c)[:nin]
+        y = backend(first).elementwise(op, -1, code, operands, par_tuple(row, par))
     else:
         y = new_tensor(rank, sizes, row.out[code], first.dev)
         for v in (x, z, w):

@@ -11,6 +11,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, run_flat, run_strided, FT_NOPS
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 
+
 class Names(dict):
     """Functions over Tensors by the names that derivative expressions use: the table's own, and what
     the functional layer provides."""
@@ -111,10 +112,8 @@ cdef Tensor kept(Tensor x, void *value, int code, bint mask):
 cdef object elementwise_backward(Node node, object grad):
     cdef const ft_op *row = &rows[node.op]
     cdef Tensor g = <Tensor>grad, r
-    cdef tuple saved = None
     cdef list results
-    cdef int i, found = 0
-    cdef object first = None
+    cdef int i
     if row.nin == 1 and node.inputs[0] is None:
         return None
     if row.nin == 1:

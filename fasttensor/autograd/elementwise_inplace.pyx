@@ -20,7 +20,6 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     cdef const ft_op *row = &rows[op]
     cdef Scalars numbers
     cdef Tensor x, z = None, w = None, before, y
-    cdef Node node
     cdef Py_ssize_t sizes[64]
     cdef int code, rank, nin = row.nin
     cdef bint recording

@@ -116,7 +116,6 @@ cdef class Sweep:
 
     cdef finish_leaf(self, Tensor leaf):
         """A leaf has all of its gradient: run its hooks and keep it."""
-        cdef Tensor g
         got = leaf.acc
         leaf.acc = None
         if got is None:
@@ -337,7 +336,6 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
                 finally:
                     set_grad_enabled_flag(before)
         return None
-    seen = {}
     for i, t in enumerate(inputs):      # the same tensor asked for twice
         e = edge(t)
         key = id(e) if e is t else (id(e), t.nr)

@@ -82,7 +82,8 @@ def movedim(input, source, destination):
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of dims as destination ({destination} dims)")
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number"
+                           f" of dims as destination ({destination} dims)")
     src = [wrap_dim(x, d, "movedim") for d in source]
     dst = [wrap_dim(x, d, "movedim") for d in destination]
     if len(set(src)) != len(src) or len(set(dst)) != len(dst):

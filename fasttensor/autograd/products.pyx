@@ -1,12 +1,12 @@
 """The products that programs call most, recorded without an interpreted step: a @ b where b is a matrix or
 the batches are equal, x @ w.T + bias, and addmm. Rules for the others are in rules/matmul.py."""
 from fasttensor._core.dtype cimport BOOL, COMPLEX64, FLOAT32, FLOAT64, is_float_code
-from fasttensor._core.tensor cimport Tensor, Node, describe, CPU
+from fasttensor._core.tensor cimport Tensor, Node, CPU
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
-                                          TRANSPOSED, CONJUGATED)
+                                    TRANSPOSED, CONJUGATED)
 from importlib import import_module
 
 cdef object _general = None         # functional.matmul.matmul, for what the fast path does not cover

@@ -44,7 +44,6 @@ cdef Node new_node(backward_fn run, str label):
 
 cdef bint add_input(Node node, Tensor x) except False:
     cdef object e = edge(x)
-    cdef int n
     node.inputs.append(e)
     if x.nr != 0 and e is not None and e is not x:
         if node.nrs is None:
@@ -114,7 +113,7 @@ cdef pack_saved(Node node):
 cdef tuple get_saved(Node node):
     cdef unsigned long total = 0
     cdef object v
-    cdef Tensor t, u
+    cdef Tensor t
     cdef tuple values = node.saved
     if values is None:
         if node.released:

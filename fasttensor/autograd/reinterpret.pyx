@@ -63,7 +63,8 @@ def view_dtype(Tensor x not None, d):
         if new > old:
             ratio = new // old
             if x.sizes[x.rank - 1] % ratio or x.offset % ratio:
-                raise RuntimeError(f"self.size(-1) must be divisible by {ratio} to view {dtype_of(x.code)} as {d} (different element sizes), but got {x.sizes[x.rank - 1]}")
+                raise RuntimeError(f"self.size(-1) must be divisible by {ratio} to view {dtype_of(x.code)} as {d} (different element sizes),"
+                                   f" but got {x.sizes[x.rank - 1]}")
             for i in range(x.rank - 1):
                 if x.steps[i] % ratio:
                     raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} to view {dtype_of(x.code)} as {d}")

@@ -6,7 +6,7 @@ the node itself is the `ctx`.
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
-from fasttensor._core.dispatch import install, set_hook, backend
+from fasttensor._core.dispatch import install, set_hook
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
 from fasttensor.autograd.history cimport rebase, mark_view
 

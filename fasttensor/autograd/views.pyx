@@ -23,7 +23,7 @@ cdef object strided_backward(Node node, object grad):
     return scatter_view(<Tensor>grad, <tuple>node.out_meta)
 
 
-cdef inline bint recorded(Tensor x) noexcept:
+cdef bint recorded(Tensor x) noexcept:
     return (x.needs_grad or x.base is not None) and requires(x) and grad_enabled()
 
 

@@ -1,6 +1,6 @@
 """Copies and dtype conversions between strided tensors: the core's copy slot for the CPU."""
-from fasttensor._core.dtype cimport ITEMSIZE, COMPLEX64
-from fasttensor._core.tensor cimport Tensor, alias, new_like, describe
+from fasttensor._core.dtype cimport ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_like, describe
 from fasttensor._core.iterator cimport Iterator, start, add_operand, add_scalar, finish, run, loop_fn
 from fasttensor._core.dispatch cimport set_copy
 
@@ -25,7 +25,7 @@ cdef loop_fn copy_loop(int src, int dst) noexcept nogil:
 
 cdef bint overlaps(Tensor a, Tensor b) noexcept:
     """Whether the two may share memory without being the same view."""
-    cdef Py_ssize_t low_a = 0, low_b = 0, high_a = 0, high_b = 0
+    cdef Py_ssize_t high_a = 0, high_b = 0
     cdef int d
     cdef bint same = a.ptr == b.ptr and a.rank == b.rank and a.code == b.code
     if a.store is None or b.store is None or a.count == 0 or b.count == 0:

@@ -1,5 +1,5 @@
 """Tensors filled from a formula: constants, ranges, identity matrices."""
-from libc.math cimport pow, ceil, fabs
+from libc.math cimport pow
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 from fasttensor._core.dtype cimport *
@@ -109,7 +109,6 @@ def arange(start, step, Py_ssize_t n, int code):
 def linspace(start, end, Py_ssize_t n, int code):
     """n values from start to end, evenly spaced."""
     cdef Ramp r
-    cdef Tensor parts
     cdef double complex a, b
     if is_complex_code(code):
         a, b = start, end

@@ -1,6 +1,6 @@
 """Running the operation table's loops on the CPU."""
 from fasttensor._core.tensor cimport Tensor
-from fasttensor._core.iterator cimport Iterator, start, add_operand, add_scalar, finish, run, loop_fn
+from fasttensor._core.iterator cimport Iterator, start, add_operand, add_scalar, finish, run
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "elementwise.h" nogil:

@@ -6,7 +6,7 @@ Example::
     loss, divisor = loss.nll_loss(x, target, None, -100, "mean")       # x [N, C, ...], target [N, ...]
 """
 from libc.stdint cimport int64_t
-from libc.math cimport exp, log, log1p, INFINITY
+from libc.math cimport exp, log1p, INFINITY
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT64, ITEMSIZE

@@ -382,7 +382,6 @@ def linear(Tensor x not None, Tensor w not None, Tensor bias=None, activation=No
     cdef int act = ACTIVATIONS[activation]
     cdef Tensor flat = x, out
     cdef Py_ssize_t sizes[MAX_RANK]
-    cdef int dim
     if (x.code == FLOAT32 or x.code == FLOAT64) and x.rank > 0 and w.rank == 2:
         return linear_plain(x, w, bias, act)
     if x.rank < 2:

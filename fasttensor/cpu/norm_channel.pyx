@@ -247,7 +247,7 @@ cdef void gn_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 cdef void gn_back_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Channels *s = <Channels *>context
-    cdef Py_ssize_t k, i, c, per = s.channels // s.groups, n = per * s.length, at
+    cdef Py_ssize_t k, i, per = s.channels // s.groups, n = per * s.length, at
     cdef double w, sg, sx, r
     cdef double *sums
     for i in range(begin, end):

@@ -149,7 +149,7 @@ cdef class OptimPlan:
         Returns the list of parameters that were not taken.
         """
         cdef double h[MAX_HYPER]
-        cdef Py_ssize_t i, n = len(self.params), taken = 0, total = 0, fresh_count = 0
+        cdef Py_ssize_t i, n = len(self.params), taken = 0, total = 0
         cdef Tensor p, g, t
         cdef object own
         cdef list rest = [], keep = [], scalars = [], written = [], fresh = []

@@ -7,7 +7,7 @@ one run of memory. Where the reduced ones lie closer in memory each result folds
 elements are computed in groups whose bounds depend on sizes alone, then merged in order.
 """
 from libc.stdlib cimport malloc, free
-from fasttensor._core.dtype cimport INT64, FLOAT32, FLOAT64, ITEMSIZE
+from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor
 from fasttensor._core.parallel cimport parallel_for
 

@@ -248,9 +248,8 @@ def randperm(Py_ssize_t n, int code, generator=None):
     cdef int64_t *p
     cdef int32_t *q
     cdef uint32_t words[1248]
-    cdef Py_ssize_t i, j, m
+    cdef Py_ssize_t i, m
     cdef int64_t z
-    cdef int32_t t
     if n >= 4294967295 // 20:
         wide = new_tensor(1, &n, INT64, CPU)
         p = <int64_t *>wide.ptr

@@ -10,7 +10,7 @@ float32 and float64 are computed as they are, half types in float32. A tensor is
 [outer, n, inner]; a row, or a block of columns, is read and written while it is in the cache.
 """
 from libc.stdint cimport int64_t
-from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT64, ITEMSIZE
+from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for, range_fn
 

@@ -1,9 +1,9 @@
 """Functions that make tensors from numbers, sequences, arrays and buffers, and complex tensors from their parts."""
+
 import warnings
 
 from fasttensor._core import construct, foreign, nested
 from fasttensor._core.device import device as Device
-from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
@@ -40,8 +40,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     dtype = as_dtype(dtype)
     if isinstance(data, Tensor):
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
         made = data.detach().clone()
         if dtype is not None or device is not None:
             made = made.to(dtype=dtype or made.dtype, device=device or made.device)
@@ -58,6 +62,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 def _foreign_cuda(data):
     from fasttensor.functional.convert import from_dlpack
+
     return from_dlpack(data)
 
 
@@ -66,7 +71,12 @@ def from_numpy(ndarray):
 
     Raises TypeError for anything but an array of a supported type, ValueError for negative strides.
     """
-    if not _is_array(ndarray) or not foreign.has_buffer(ndarray) or type(ndarray).__module__.split(".")[0] != "numpy" and not hasattr(ndarray, "__array_finalize__"):
+    if (
+        not _is_array(ndarray)
+        or not foreign.has_buffer(ndarray)
+        or type(ndarray).__module__.split(".")[0] != "numpy"
+        and not hasattr(ndarray, "__array_finalize__")
+    ):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     return foreign.from_array(ndarray)
 
@@ -104,18 +114,23 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         made = foreign.from_array(obj, copy is not True)
     elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         from fasttensor.functional.convert import from_dlpack
+
         made = from_dlpack(obj)
     elif foreign.has_buffer(obj) and not _is_array(obj):
         made = foreign.from_flat_buffer(obj, get_default_dtype() if dtype is None else dtype)
     else:
         if copy is False:
-            raise ValueError(f"can't alias arbitrary sequence into a tensor: asarray() of {type(obj).__name__} needs copy=None or True")
+            raise ValueError(
+                f"can't alias arbitrary sequence into a tensor: asarray() of {type(obj).__name__} needs copy=None or True"
+            )
         made = finish(_values(obj, dtype), None, False, device)
         copy = None
     shared = made
     if dtype is not None and made.dtype is not dtype or device is not None and made.device.type != Device(device).type:
         if copy is False:
-            raise ValueError(f"can't alias tensor with dtype '{made.dtype}' into dtype '{dtype or made.dtype}' on device '{device or made.device}'")
+            raise ValueError(
+                f"can't alias tensor with dtype '{made.dtype}' into dtype '{dtype or made.dtype}' on device '{device or made.device}'"
+            )
         made = made.to(dtype=dtype or made.dtype, device=device or made.device)
     if copy and made is shared:
         made = made.clone()
@@ -142,18 +157,28 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """The values of ``data`` in this tensor's dtype and device."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device, requires_grad=requires_grad)
+    return tensor(
+        data,
+        dtype=self.dtype if dtype is None else dtype,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 # --- complex numbers ---
+
 
 def _check_parts(op, first, second):
     for x in (first, second):
         must_be_tensor(op, x, "real" if op == "complex" else "abs")
         if x.dtype.name not in COMPLEX_OF:
-            raise RuntimeError(f"Expected both inputs to be Float or Double tensors but got {description(first)} and {description(second)}")
+            raise RuntimeError(
+                f"Expected both inputs to be Float or Double tensors but got {description(first)} and {description(second)}"
+            )
     if first.dtype is not second.dtype:
-        raise RuntimeError(f"Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument of {op}")
+        raise RuntimeError(
+            f"Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument of {op}"
+        )
 
 
 def complex(real, imag, *, out=None):

@@ -5,15 +5,13 @@ from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import elementwise_grad, reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
-from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import check_tensor, describe, give, in_place
 
-__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "round", "real", "imag",
-           "conj", "view_as_real", "view_as_complex", "resolve_conj", "resolve_neg", "is_conj", "is_neg", "positive", "fix", "arctan2",
+__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "round", "positive", "fix", "arctan2",
            "polygamma", "mvlgamma", "clamp_min", "clamp_max", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
            "true_divide", "floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit", "threshold", "threshold_"]
 F = FUNCTIONS
-bool_dtype, int64, float32, float64 = DTYPES["bool"], DTYPES["int64"], DTYPES["float32"], DTYPES["float64"]
+bool_dtype, float64 = DTYPES["bool"], DTYPES["float64"]
 
 
 def is_number(value):
@@ -288,110 +286,13 @@ def frexp(input, *, out=None):
     return give(out, namedtuple("frexp", ["mantissa", "exponent"])(mantissa, exponent.to(DTYPES["int32"])), "frexp")
 
 
-# --- complex numbers ---
-class ViewAsReal(Rule):
-    """A complex tensor's parts as a last dimension of 2."""
-    view = True
-
-    @staticmethod
-    def forward(ctx, x):
-        return reinterpret.complex_parts(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return view_as_complex(g.contiguous()),
-
-
-class ViewAsComplex(Rule):
-    """A last dimension of 2 as complex numbers."""
-    view = True
-
-    @staticmethod
-    def forward(ctx, x):
-        return reinterpret.parts_as_complex(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return view_as_real(g),
-
-
-def view_as_real(input):
-    """A complex tensor's real and imaginary parts as a last dimension of size 2, over the same memory."""
-    if not input.is_complex():
-        raise RuntimeError(f"view_as_real is only supported for complex tensors, got {describe(input)}")
-    return apply(ViewAsReal, input)
-
-
-def view_as_complex(input):
-    """A tensor whose last dimension is 2 as complex numbers over the same memory."""
-    if input.dtype not in (float32, float64):
-        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
-    if input.ndim == 0 or input.shape[-1] != 2:
-        raise RuntimeError(f"Tensor must have a last dimension of size 2, got {describe(input)}")
-    if input.stride(-1) != 1 or any(s % 2 for s in input.stride()[:-1]) or input.storage_offset() % 2:
-        raise RuntimeError("view_as_complex: Tensor must have a last dimension with stride 1, and others divisible by 2: use .contiguous()")
-    return apply(ViewAsComplex, input)
-
-
-def real(input):
-    """The real part, a view for complex tensors."""
-    return view_as_real(input).select(-1, 0) if input.is_complex() else input
-
-
-def imag(input):
-    """The imaginary part as a view; RuntimeError for real tensors."""
-    if not input.is_complex():
-        raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes: {describe(input)}")
-    return view_as_real(input).select(-1, 1)
-
-
-def _set_part(part):
-    def setter(self, value):
-        part(self).copy_(value)
-    return setter
-
-
-def conj(input):
-    """The complex conjugate, computed at once (there is no lazy conjugate bit); real tensors come back as they are."""
-    return F["conj_physical"](input) if input.is_complex() else input
-
-
-def resolve_conj(input):
-    """`input`: conjugates are never lazy here."""
-    return input
-
-
-def resolve_neg(input):
-    """`input`: negation is never lazy here."""
-    return input
-
-
-def is_conj(input):
-    """False: conjugates are never lazy here."""
-    return False
-
-
-is_neg = is_conj
-
-
-def _adjoint(self):
-    """The conjugate transpose of the last two dimensions."""
-    return conj(self.mT) if self.ndim >= 2 else conj(self)
-
-
-def _h(self):
-    """A matrix's conjugate transpose."""
-    if self.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
-    return conj(self.t())
-
-
 def contains(self, value):
     """Whether an element equals `value`."""
     return bool((self == value).any())
 
 
 set_hook("contains", contains)
+
 
 def _bound(row, scalar_row):
     """maximum or minimum where derivative expressions give a number as one operand."""
@@ -404,8 +305,7 @@ def _bound(row, scalar_row):
 
 elementwise_grad.provide({
     "maximum": _bound("maximum", "_clamp_min_scalar"), "minimum": _bound("minimum", "_clamp_max_scalar"),
-    "pow": pow, "conj": conj, "is_complex": lambda t: isinstance(t, Tensor) and t.is_complex(), "real": real, "where": F["where"],
-    "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"),
+    "pow": pow, "where": F["where"], "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"),
 })
 
 METHODS = {
@@ -413,10 +313,8 @@ METHODS = {
     "clamp_min_": in_place(clamp_min), "clamp_max_": in_place(clamp_max), "div": div, "divide": div, "true_divide": true_divide,
     "div_": div_, "divide_": div_, "true_divide_": true_divide_, "pow": pow, "float_power": float_power, "float_power_": float_power_,
     "where": method_where, "nan_to_num": nan_to_num, "nan_to_num_": in_place(nan_to_num), "logit": logit, "logit_": in_place(logit),
-    "round": round, "round_": round_, "real": property(real, _set_part(real)), "imag": property(imag, _set_part(imag)), "conj": conj,
-    "positive": positive, "fix": fix, "fix_": ROW_METHODS["trunc_"], "mvlgamma": mvlgamma, "mvlgamma_": in_place(mvlgamma),
-    "polygamma": method_polygamma, "polygamma_": in_place(method_polygamma), "frexp": frexp, "adjoint": _adjoint, "H": property(_h),
-    "mH": property(_adjoint), "resolve_conj": resolve_conj, "resolve_neg": resolve_neg, "is_conj": is_conj, "is_neg": is_neg,
+    "round": round, "round_": round_, "positive": positive, "fix": fix, "fix_": ROW_METHODS["trunc_"], "mvlgamma": mvlgamma, "mvlgamma_": in_place(mvlgamma),
+    "polygamma": method_polygamma, "polygamma_": in_place(method_polygamma), "frexp": frexp,
     "__rdiv__": lambda self, other: F["_div"](other, self), "__div__": div, "__idiv__": div_,
 }
 SPECIAL = {"polygamma": polygamma, "logit": logit, "round": round, "multigammaln": mvlgamma}

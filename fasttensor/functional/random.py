@@ -4,11 +4,12 @@ import warnings
 
 from fasttensor._core import construct
 from fasttensor._core.dispatch import backend, is_grad_enabled
-from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
+from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, number, only_strided, sizes_of
 
 _int64 = DTYPES["int64"]
@@ -208,7 +209,7 @@ def uniform_(self, from_=0, to=1, *, generator=None, **named):
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
     if not self.is_complex():
         _floating("uniform_", self)
-        top = 65504.0 if self.dtype.name == "float16" else 3.3895313892515355e38 if self.dtype.name == "bfloat16" else 3.4028234663852886e38 if self.dtype.name == "float32" else 1.7976931348623157e308
+        top = finfo(self.dtype).max
         for name, value in (("from", low), ("to", high)):
             if not -top <= value <= top:
                 raise RuntimeError(f"{name} is out of bounds for {self.dtype}: uniform_ got {value}")
@@ -351,4 +352,5 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 METHODS = {"uniform_": uniform_, "normal_": normal_, "log_normal_": log_normal_, "cauchy_": cauchy_, "exponential_": exponential_,
            "geometric_": geometric_, "random_": random_, "bernoulli_": bernoulli_}
-__all__ = ["Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"]
+__all__ = ["Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state",
+           "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"]

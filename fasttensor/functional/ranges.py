@@ -1,9 +1,9 @@
 """Functions that make tensors from formulas: ranges, identity matrices, triangles' indices."""
+
 import math
 import warnings
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
-from fasttensor._core.tensor import Tensor
 from fasttensor.cpu import creation as kernels
 from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, number
 
@@ -16,7 +16,9 @@ def _range_dtype(op, dtype, *numbers):
     if dtype is None:
         return _int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
     if dtype is _bool or dtype.is_complex:
-        raise NotImplementedError(f'"{op}_cpu" not implemented for {dtype.name}: use an integer or floating-point dtype')
+        raise NotImplementedError(
+            f'"{op}_cpu" not implemented for {dtype.name}: use an integer or floating-point dtype'
+        )
     return dtype
 
 
@@ -34,7 +36,18 @@ def _bounds(op, start, end, step):
     return start, end, step
 
 
-def arange(*bounds, start=None, end=None, step=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def arange(
+    *bounds,
+    start=None,
+    end=None,
+    step=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """Values from ``start`` (0) by ``step`` (1) to below ``end``: ``ceil((end - start) / step)`` of them.
 
     The dtype is int64 when all three are ints, else the default floating-point type.
@@ -44,10 +57,17 @@ def arange(*bounds, start=None, end=None, step=None, out=None, dtype=None, layou
     >>> fasttensor.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
-    if len(bounds) == 1 and type(bounds[0]) is int and bounds[0] >= 0 and start is end is step is out is dtype is device is None:
+    if (
+        len(bounds) == 1
+        and type(bounds[0]) is int
+        and bounds[0] >= 0
+        and start is end is step is out is dtype is device is None
+    ):
         return finish(kernels.arange(0, 1, bounds[0], _CODE_OF_INT64), None, requires_grad)
     if len(bounds) > 3 or not bounds and end is None:
-        raise TypeError(f"arange() received an invalid combination of arguments - got {len(bounds)} bounds, but expected (end), (start, end) or (start, end, step)")
+        raise TypeError(
+            f"arange() received an invalid combination of arguments - got {len(bounds)} bounds, but expected (end), (start, end) or (start, end, step)"
+        )
     if len(bounds) == 1 and start is None and end is None:
         end = bounds[0]
     elif len(bounds) == 1 and start is None:
@@ -73,10 +93,16 @@ def arange(*bounds, start=None, end=None, step=None, out=None, dtype=None, layou
     return finish(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
-def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def range(
+    start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """Values from ``start`` by ``step`` up to and including ``end``. Deprecated: prefer ``arange``."""
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
     if end is None:
         start, end = 0, start
     start, end, step = _bounds("range", start, end, step)
@@ -98,13 +124,17 @@ def _line_arguments(op, start, end, steps, dtype, *more):
     if dtype is None:
         dtype = COMPLEX_OF.get(get_default_dtype().name, DTYPES["complex64"]) if complex_input else get_default_dtype()
     elif complex_input and not dtype.is_complex:
-        raise RuntimeError(f"torch.{op}(): inferred dtype of complex bounds can't be safely cast to passed dtype {dtype}")
+        raise RuntimeError(
+            f"torch.{op}(): inferred dtype of complex bounds can't be safely cast to passed dtype {dtype}"
+        )
     elif dtype is _bool:
         raise NotImplementedError(f'"{op}_cpu" not implemented for bool: use an integer or floating-point dtype')
     return start, end, int(steps), dtype
 
 
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
     >>> import fasttensor
@@ -117,7 +147,19 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     return finish(kernels.linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
 
 
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """``base`` raised to ``steps`` evenly spaced exponents from ``start`` to ``end``.
 
     >>> import fasttensor

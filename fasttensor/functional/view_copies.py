@@ -5,7 +5,7 @@ from fasttensor.autograd import cutting, permuting, tensor_hooks, views, writing
 from fasttensor.functional.basics import chunk, split, split_with_sizes, unbind
 from fasttensor.functional.common import check_tensor, give
 
-__all__ = ["resize_as_", "broadcast_shapes", "narrow_copy"]
+__all__ = ["resize_as_", "broadcast_shapes"]
 METHODS = {}
 
 

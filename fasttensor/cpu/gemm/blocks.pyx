@@ -91,7 +91,6 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
     cdef char *pa = NULL
     cdef char *pb = NULL
     cdef char *cell
-    cdef const char *panel
     cdef bint first, last, direct
     t.ccs, t.crs = g.ccs, g.crs
     t.alpha = g.alpha
