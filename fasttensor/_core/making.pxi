@@ -50,6 +50,8 @@ cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
     if dev == CPU:
         t.store = new_storage(t.count * ITEMSIZE[code])
         t.ptr = t.store.ptr
+    elif dev == META:
+        raise NotImplementedError("meta tensors: there are no tensors without memory here; use device='cpu', or torch.Size for shapes")
     else:
         hook("allocate")(t)
     return t

@@ -19,6 +19,12 @@ cdef class Node:
     cdef list inputs
     cdef list nrs                   # output numbers of the inputs' nodes; None when all 0
     cdef int n_outputs
+    # shape, dtype and device of output 0, for checking gradients; `metas` where there are more, or more
+    # than 8 dimensions: a list of (code, device, shape) or None
+    cdef int out_rank
+    cdef unsigned char out_code, out_dev
+    cdef Py_ssize_t out_sizes[8]
+    cdef list metas
     cdef tuple saved                # Tensors (outputs as detached aliases) or None
     cdef int saved_output           # bits of the indices in `saved` that are outputs' aliases
     cdef unsigned long saved_version

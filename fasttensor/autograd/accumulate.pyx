@@ -1,7 +1,9 @@
 """What the sweep does at its edges: hooks, freeing what was saved, leaves' gradients, anomaly checks."""
 from cpython.ref cimport PyObject
-from fasttensor._core.tensor cimport Tensor, Node, new_like
+from fasttensor._core.dtype cimport dtype_of, is_complex_code
+from fasttensor._core.tensor cimport Tensor, Node, new_like, same_shape, describe
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
+from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta
 
 
 cdef release(Node node):
@@ -17,10 +19,67 @@ cdef object run_hooks(object hooks, object g, str what):
         for hook in list(hooks.values()):
             got = hook(g)
             if got is not None:
-                if not isinstance(got, Tensor):
-                    raise TypeError(f"{what}: a gradient hook must return a Tensor or None, not {type(got).__name__}")
+                check_hook(what, <Tensor>g, got)
                 g = got
     return g
+
+
+cdef check_hook(str what, Tensor g, object got):
+    """A hook may give other values, not another shape, dtype or device."""
+    cdef Tensor t
+    if not isinstance(got, Tensor):
+        raise TypeError(f"{what}: a gradient hook must return a Tensor or None, not {type(got).__name__}")
+    t = got
+    if t.code != g.code or t.dev != g.dev:
+        raise RuntimeError(f"{what}: hook has changed the type of value (was {describe(g)} got {describe(t)})")
+    if not same_shape(t, g):
+        raise RuntimeError(f"{what}: hook has changed the size of value (was {describe(g)} got {describe(t)})")
+
+
+cdef Tensor fitting(Node node, Py_ssize_t i, Tensor g, object target, int nr):
+    """The gradient that a node gives for its input i in that input's shape and dtype: summed where it was
+    broadcast, converted, or refused."""
+    cdef Tensor leaf
+    cdef int code, dev
+    cdef object shape
+    if type(target) is Node:
+        if nr == 0 and (<Node>target).metas is None:
+            if fits_output(<Node>target, g):
+                return g
+            if (<Node>target).out_rank < 0:
+                return g
+        code, dev, shape = output_meta(<Node>target, nr)
+        if shape is None:
+            return g
+    else:
+        leaf = target
+        if leaf.code == g.code and leaf.dev == g.dev and same_shape(leaf, g):
+            return g
+        code, dev, shape = leaf.code, leaf.dev, leaf.shape
+    if tuple(g.shape) != tuple(shape):
+        if not expands_to(shape, g):
+            raise RuntimeError(f"Function {node.label} returned an invalid gradient at index {i} - got {describe(g)} but expected shape"
+                               f" compatible with {list(shape)}")
+        g = shrink_to(g, tuple(shape))
+    if g.dev != dev:
+        raise RuntimeError(f"Function {node.label} returned an invalid gradient at index {i} - expected device {dev} but got {describe(g)}"
+                           f" on {g.device}")
+    if g.code != code:
+        if is_complex_code(g.code) and not is_complex_code(code):
+            g = g.real
+        g = g.to(dtype_of(code))
+    return g
+
+
+cdef bint expands_to(object shape, Tensor g):
+    """Whether a tensor of this shape broadcasts to g's."""
+    cdef Py_ssize_t lead = g.rank - len(shape), d
+    if lead < 0:
+        return False
+    for d in range(len(shape)):
+        if shape[d] != 1 and shape[d] != g.sizes[d + lead]:
+            return False
+    return True
 
 
 cdef object after_node(Node node, object grads, object g):

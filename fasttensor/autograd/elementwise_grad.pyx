@@ -4,7 +4,7 @@ Going back runs the row's fused loop; where the gradient is itself recorded, the
 expression is evaluated over Tensors instead.
 """
 from fasttensor._core.dtype cimport ITEMSIZE, BOOL, is_float_code, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, is_dense, same_shape, CPU
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, is_dense, same_shape, CPU
 from fasttensor._core.dispatch cimport grad_enabled
 from fasttensor._core.element cimport write_element, read_element
 from fasttensor._core.dispatch import backend
@@ -152,6 +152,8 @@ cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g):
                 break
     elif bits & 8:
         code = (<Tensor>saved[3]).code
+    if g.code != row.out[code]:         # an in-place operation that computed in a wider dtype
+        g = cast(g, row.out[code])
     if row.dx[i][code] == NULL:
         return symbolic_gradient(node, row, i, g, saved)
     if g.dev != CPU:

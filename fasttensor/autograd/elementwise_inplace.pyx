@@ -8,7 +8,7 @@ from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
 from fasttensor.cpu.copy cimport overlaps, internal_overlap
-from fasttensor.autograd.recording cimport requires, add_input, set_saved
+from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
 from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, row_label
@@ -56,11 +56,16 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         z = detached_copy(z) if not requires(z) else z.clone()
     if w is not None and (overlaps(x, w) or (recording and w.store is x.store)):
         w = detached_copy(w) if not requires(w) else w.clone()
+    if recording and x.base is not None and saves_self(row, x, z, w):
+        # through a view the node of the write is not where the saved value's history is: compute aside, then copy
+        return x.copy_(call1(op, x, par, None) if nin == 1 else call2(op, x, b, par, None) if nin == 2 else call3(op, x, b, c, par, None))
     before = x
     if recording or x.code != code:
-        if x.code != code or needs_own_input(row, x, z, w):
+        if x.code != code or saves_self(row, x, z, w) & 1:
             # the old value is needed after it is overwritten
             before = cast(x, code) if x.code != code else detached_copy(x)
+            if recording and requires(x):
+                before = with_history_of(before, x, code)
     if x.dev == CPU and FLOAT16 <= code <= BFLOAT16 and nin == 2 and z is None and x.code == code and keeps_number(op):
         copy_into(x, half_with_number(op, before, b, par))
     elif x.dev == CPU and row.out[code] == x.code:
@@ -95,12 +100,23 @@ cdef Tensor detached_copy(Tensor x):
     return y
 
 
-cdef bint needs_own_input(const ft_op *row, Tensor x, Tensor z, Tensor w) noexcept:
+cdef Tensor with_history_of(Tensor copy, Tensor x, int code):
+    """A copy of x's value, recorded as x is, so that second derivatives pass through the saved value."""
+    cdef object e = edge(x)
+    if x.code != code:
+        return differentiable_cast(x, code)
+    if isinstance(e, Node):
+        set_history(copy, <Node>e, x.nr)
+    return copy
+
+
+cdef int saves_self(const ft_op *row, Tensor x, Tensor z, Tensor w) noexcept:
+    """Whether a gradient that will be asked for reads x's old value (1) or new value (8)."""
     cdef int i, bits = 0
     for i in range(row.nin):
         if row.saves[i] != 255 and ((i == 0 and requires(x)) or (i == 1 and z is not None and requires(z)) or (i == 2 and w is not None and requires(w))):
             bits |= row.saves[i]
-    return bits & 1
+    return bits & 9
 
 
 cdef void flat_inplace(ft_loop loop, int nin, Tensor x, Tensor before, Tensor z, void *sz, Tensor w, void *sw, int code, int mask, const double *par):

@@ -12,7 +12,8 @@ from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
 from fasttensor.autograd.recording cimport edge
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
-from fasttensor.autograd.accumulate cimport release, run_hooks, after_node, check_anomaly, accumulate_retained, accumulate_grad
+from fasttensor.autograd.accumulate cimport (
+    release, run_hooks, after_node, check_anomaly, accumulate_retained, accumulate_grad, fitting, check_hook)
 from fasttensor.autograd.recording import anomaly_enabled
 
 cdef unsigned long _run = 0
@@ -71,24 +72,30 @@ cdef class Sweep:
                 else:
                     (<Tensor>e).pending += 1
 
-    cdef find_needed(self):
-        """With selected inputs: which nodes lead to one of them. Nodes made earlier come first."""
+    cdef find_needed(self, list roots):
+        """With selected inputs: which nodes lead to one of them. Inputs are judged before their consumers;
+        sequence numbers do not tell which those are, since a view's node may be made late."""
         cdef Node node
         cdef Tensor leaf
-        cdef list nodes = []
+        cdef list stack = [(item, False) for item in roots if type(item) is Node]
+        cdef set seen = set()
         for item in self.visited:
-            if type(item) is Node:
-                nodes.append(item)
-            else:
+            if type(item) is not Node:
                 leaf = item
                 leaf.needed = id(leaf) in self.captured
-        nodes.sort(key=node_seq)
-        for item in nodes:
+        while stack:
+            item, inputs_done = stack.pop()
             node = item
-            for e in node.inputs:
-                if e is not None and ((<Node>e).needed if type(e) is Node else (<Tensor>e).needed):
-                    node.needed = True
-                    break
+            if not inputs_done:
+                if id(node) in seen:
+                    continue
+                seen.add(id(node))
+                stack.append((node, True))
+                for e in node.inputs:
+                    if type(e) is Node and id(e) not in seen:
+                        stack.append((e, False))
+                continue
+            node.needed = self.leads_on(node)
             if not node.needed:
                 for k in range(node.n_outputs):
                     if (id(node), k) in self.captured:
@@ -148,6 +155,8 @@ cdef class Sweep:
             if not many and n > 1 and i > 0:
                 g = None
             nr = node.nrs[i] if node.nrs is not None else 0
+            if g is not None:
+                g = fitting(node, i, <Tensor?>g, e, nr)
             if type(e) is Node:
                 target = e
                 if g is not None:
@@ -225,7 +234,14 @@ cdef class Sweep:
         for hook in list((extra.get("prehooks") or {}).values()):
             got = hook(tuple(g) if node.n_outputs > 1 else (g,))
             if got is not None:
-                g = list(got) if node.n_outputs > 1 else (got[0] if isinstance(got, tuple) else got)
+                parts = list(got) if isinstance(got, (tuple, list)) else [got]
+                before = list(g) if node.n_outputs > 1 else [g]
+                if len(parts) != len(before):
+                    raise RuntimeError(f"{node.label}: a prehook must return {len(before)} gradients, got {len(parts)}")
+                for old, new in zip(before, parts):
+                    if old is not None and new is not None:
+                        check_hook(node.label, <Tensor>old, new)
+                g = parts if node.n_outputs > 1 else parts[0]
         return g
 
     cdef execute(self, list roots, list seeds):
@@ -233,7 +249,7 @@ cdef class Sweep:
         cdef Py_ssize_t i
         self.discover(roots)
         if self.selective:
-            self.find_needed()
+            self.find_needed(roots)
         for i in range(len(roots)):
             item = roots[i]
             self.add(item, seeds[i][1], seeds[i][0])
@@ -271,10 +287,6 @@ cdef class Sweep:
                 leaf.visit, leaf.pending, leaf.needed, leaf.acc = visit, pending, needed, grad
 
 
-def node_seq(Node node):
-    return node.seq
-
-
 cdef tuple check_seed(Tensor root, object g, str name):
     if g is None:
         if root.count != 1:
@@ -291,6 +303,8 @@ cdef tuple check_seed(Tensor root, object g, str name):
     if is_complex_code((<Tensor>g).code) != is_complex_code(root.code):
         raise RuntimeError(f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype, got"
                            f" {describe(g)} for {describe(root)}")
+    if (<Tensor>g).code != root.code:
+        g = g.to(dtype_of(root.code))
     return g, root.nr
 
 

@@ -3,6 +3,8 @@
 In-place writes give a tensor a new node. Written through a view, the base's history changes:
 the base gets a CopySlices node, and the views' own nodes are made again when they are next asked for.
 """
+import weakref
+
 from libc.string cimport memset
 from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_tensor, new_like, new_view, describe, CPU
@@ -212,7 +214,8 @@ cdef bint rebase(Tensor x, Node node) except False:
     cdef Tensor base
     cdef Node slices
     if x.base is None:
-        x.node, x.nr, x.needs_grad = node, 0, True
+        set_history(x, node, 0)
+        keep_retaining(x)
         return True
     base = x.base
     slices = new_node(copy_slices_backward, "CopySlices")
@@ -225,9 +228,18 @@ cdef bint rebase(Tensor x, Node node) except False:
     slices.extra = dict(slices.extra or {}, fn=node, has_self=node.inputs[0] is not None)
     # only the other inputs stay with the inner node, which the engine never sees
     node.inputs[0] = None
-    base.node, base.nr, base.needs_grad = slices, 0, True
+    set_history(base, slices, 0)
+    keep_retaining(base)
     refresh(x)
     return True
+
+
+cdef keep_retaining(Tensor x):
+    """A tensor that retains its gradient does so for its new history too."""
+    if x.meta is not None and x.meta.get("retains_grad"):
+        if x.node.extra is None:
+            x.node.extra = {}
+        x.node.extra[("retain", x.nr)] = weakref.ref(x)
 
 
 cdef object copy_slices_backward(Node node, object grad):

@@ -10,3 +10,6 @@ cdef bint set_saved(Node node, tuple values) except False   # Tensors, outputs i
 cdef tuple get_saved(Node node)                             # checks the versions; outputs get their history
 cdef Tensor shrink(Tensor g, int rank, const Py_ssize_t *sizes)
 cdef Tensor shrink_to(Tensor g, tuple sizes)
+cdef void describe_output(Node node, Tensor out, int nr)
+cdef bint fits_output(Node node, Tensor g) noexcept
+cdef tuple output_meta(Node node, int nr)

@@ -35,7 +35,7 @@ cdef Node new_node(backward_fn run, str label):
     cdef Node node = Node.__new__(Node)
     _sequence += 1
     node.run, node.label, node.seq, node.op = run, label, _sequence, -1
-    node.inputs, node.n_outputs = [], 1
+    node.inputs, node.n_outputs, node.out_rank = [], 1, -1
     if _anomaly:
         import traceback
         node.extra = {"traceback": "".join(traceback.format_list(traceback.extract_stack()))}
@@ -56,6 +56,43 @@ cdef bint add_input(Node node, Tensor x) except False:
 
 cdef void set_history(Tensor out, Node node, int nr):
     out.node, out.nr, out.needs_grad = node, nr, True
+    describe_output(node, out, nr)
+
+
+cdef void describe_output(Node node, Tensor out, int nr):
+    """Keep an output's shape, dtype and device, which its gradient must have."""
+    cdef int d
+    if nr == 0 and node.metas is None and out.rank <= 8:
+        node.out_rank, node.out_code, node.out_dev = out.rank, out.code, out.dev
+        for d in range(out.rank):
+            node.out_sizes[d] = out.sizes[d]
+        return
+    if node.metas is None:
+        node.metas = [(node.out_code, node.out_dev, tuple([node.out_sizes[d] for d in range(node.out_rank)])) if node.out_rank >= 0 else None]
+    while len(node.metas) <= nr:
+        node.metas.append(None)
+    node.metas[nr] = (out.code, out.dev, tuple([out.sizes[d] for d in range(out.rank)]))
+
+
+cdef bint fits_output(Node node, Tensor g) noexcept:
+    """Whether g has the shape, dtype and device of the node's only output."""
+    cdef int d
+    if node.out_rank != g.rank or node.out_code != g.code or node.out_dev != g.dev:
+        return False
+    for d in range(g.rank):
+        if node.out_sizes[d] != g.sizes[d]:
+            return False
+    return True
+
+
+cdef tuple output_meta(Node node, int nr):
+    """(code, device, shape) of an output; shape None where it was not recorded."""
+    cdef int d
+    if node.metas is not None:
+        return node.metas[nr] if nr < len(node.metas) and node.metas[nr] is not None else (0, 0, None)
+    if nr or node.out_rank < 0:
+        return (0, 0, None)
+    return (node.out_code, node.out_dev, tuple([node.out_sizes[d] for d in range(node.out_rank)]))
 
 
 class SavedHooks:
