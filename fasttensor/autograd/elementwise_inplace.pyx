@@ -58,7 +58,9 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         w = detached_copy(w) if not requires(w) else w.clone()
     if recording and x.base is not None and saves_self(row, x, z, w):
         # through a view the node of the write is not where the saved value's history is: compute aside, then copy
-        return x.copy_(call1(op, x, par, None) if nin == 1 else call2(op, x, b, par, None) if nin == 2 else call3(op, x, b, c, par, None))
+        old = x.clone()
+        return x.copy_(call1(op, old, par, None) if nin == 1 else call2(op, old, b, par, None) if nin == 2
+                       else call3(op, old, b, c, par, None))
     before = x
     if recording or x.code != code:
         if x.code != code or saves_self(row, x, z, w) & 1:
