@@ -1,4 +1,5 @@
-# make train | test | bench | lint: each makes .venv where it is missing, and builds what changed.
+# make train | test | bench | lint: each makes .venv where it is missing, and builds what changed;
+# ARGS="..." goes to the program, e.g. make train ARGS="--epochs 40 --resume".
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,13 +17,13 @@ $(VENV)/installed: $(VENV)/made $(SOURCES)
 	touch $@
 
 train: $(VENV)/installed
-	$(BIN)/python examples/digits.py
+	$(BIN)/python examples/digits.py $(ARGS)
 
 test: $(VENV)/installed
-	$(BIN)/pytest
+	$(BIN)/pytest $(ARGS)
 
 bench: $(VENV)/installed
-	$(BIN)/python -m benches
+	$(BIN)/python -m benches $(ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

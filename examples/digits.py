@@ -115,9 +115,10 @@ def draw(path, history, images, labels, guess):
 
 def device_of(name):
     """The device, or a message that says why there is none."""
-    if name == "cuda" and not torch.cuda.is_available():
-        sys.exit("digits: --device cuda needs an NVIDIA GPU, its driver and fasttensor's CUDA packages; "
-                 "none was found here. Leave --device out to train on the CPU.")
+    try:
+        torch.empty(0, device=name)
+    except RuntimeError as error:
+        sys.exit(f"digits: --device {name}: {error}. Leave --device out to train on the CPU.")
     return torch.device(name)
 
 
@@ -135,7 +136,7 @@ def progress(epochs, quiet):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=25, help="passes over the training digits (default 25)")
+    parser.add_argument("--epochs", type=int, default=25, help="passes over the training digits (default 25); a finished run that resumes adds as many")
     parser.add_argument("--batch", type=int, default=32, help="digits a step (default 32)")
     parser.add_argument("--lr", type=float, default=4e-3, help="highest learning rate (default 0.004)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, order and dropout (default 0)")
@@ -167,12 +168,13 @@ def main():
         history = saved["history"]
         torch.set_rng_state(saved["rng"])
         print(f"resumed after epoch {len(history)}")
+    total = options.epochs if len(history) < options.epochs else len(history) + options.epochs
     # A function of the epoch and not of the rate before: a resumed run may have more epochs to go.
     schedule = optim.lr_scheduler.LambdaLR(
-        optimizer, lambda epoch: (1 + math.cos(math.pi * epoch / max(options.epochs, 1))) / 2, len(history) - 1)
+        optimizer, lambda epoch: (1 + math.cos(math.pi * epoch / max(total, 1))) / 2, len(history) - 1)
 
     begin = time.perf_counter()
-    epochs, show = progress(range(len(history), options.epochs), options.quiet)
+    epochs, show = progress(range(len(history), total), options.quiet)
     for _ in epochs:
         train_loss, train_accuracy = train_epoch(net, loader, optimizer, device)
         schedule.step()
