@@ -3,6 +3,7 @@ from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.device cimport device_code
 from fasttensor._core.storage cimport Storage, new_storage
+from fasttensor._core.checked cimport reach_of
 from libc.string cimport memcpy
 
 cdef extern from "Python.h":
@@ -54,7 +55,7 @@ def empty_strided(size, stride, dtype=None, device=None):
     """Uninitialised memory under the given sizes and strides."""
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
-    cdef Py_ssize_t room = 1
+    cdef Py_ssize_t room
     cdef int d, rank = parse_sizes("empty_strided", (tuple(size),), sizes), code = code_or_default(dtype)
     if len(stride) != rank:
         raise RuntimeError(f"dimensionality of sizes ({rank}) must match dimensionality of strides ({len(stride)})")
@@ -62,10 +63,10 @@ def empty_strided(size, stride, dtype=None, device=None):
         steps[d] = stride[d]
         if steps[d] < 0:
             raise RuntimeError(f"empty_strided: strides must not be negative, got {tuple(stride)}")
-        room += (sizes[d] - 1) * steps[d]
-    for d in range(rank):
-        if sizes[d] == 0:
-            room = 0
+    room = reach_of(rank, sizes, steps, 0, ITEMSIZE[code])
+    if room < 0:
+        raise RuntimeError(f"empty_strided: Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    room //= ITEMSIZE[code]
     cdef int dev = device_code(device)
     cdef Tensor flat = new_tensor(1, &room, code, dev)
     return new_view(flat, rank, sizes, steps, 0)

@@ -36,9 +36,15 @@ cdef void set_copy(int dev, copy_slot f) noexcept:
 cdef bint copy_into(Tensor dst, Tensor src) except False:
     """dst[...] = src, on whichever device is not the CPU."""
     cdef int dev = dst.dev if dst.dev != 0 else src.dev
+    if dst.store is not None and dst.store.read_only:
+        refuse_write(dst)
     if _copy[dev] == NULL:
         raise RuntimeError(f"copy: no kernels for {describe(dst)} on device {backend_name(dev)!r} are loaded")
     return _copy[dev](dst, src)
+
+
+cdef bint refuse_write(Tensor x) except False:
+    raise RuntimeError(f"copy: {describe(x)} shows memory that is not writable (a read-only array or buffer): clone() it first")
 
 
 cdef bint grad_enabled() noexcept nogil:

@@ -1,12 +1,39 @@
 # Making tensors and views without history; included in tensor.pyx, whose .pxd declares them.
 
+cdef Py_ssize_t counted(int rank, const Py_ssize_t *sizes) except -1:
+    """The number of elements, which a view with strides of 0 can make larger than any memory."""
+    cdef Py_ssize_t count = 1
+    cdef bint overflow = False
+    cdef int d
+    for d in range(rank):
+        if sizes[d] == 0:
+            return 0
+        overflow |= mul_overflows(count, sizes[d], &count)
+    if overflow:
+        raise RuntimeError(f"numel: integer multiplication overflow: a tensor of sizes {[sizes[d] for d in range(rank)]} has too many elements")
+    return count
+
+
 cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps) except False:
     """Shape and strides; `steps` NULL means contiguous."""
     cdef int d
-    cdef Py_ssize_t run = 1, n
+    cdef Py_ssize_t run = 1, n, count = 1
     cdef Py_ssize_t *room
     if rank > MAX_DIMS:
         raise RuntimeError(f"a tensor can have at most {MAX_DIMS} dimensions, got {rank}")
+    # before anything changes: the tensor stays whole where this raises
+    if steps != NULL:
+        count = counted(rank, sizes)
+    else:
+        for d in range(rank - 1, -1, -1):
+            n = sizes[d]
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {[sizes[i] for i in range(rank)]}")
+            if n > 1:
+                # elements of 16 bytes must have a size in 64 bits
+                if count > (<Py_ssize_t>1 << 58) // n:
+                    raise RuntimeError(f"Storage size calculation overflowed with sizes={[sizes[i] for i in range(rank)]}")
+                count *= n
     if rank > INLINE_DIMS and (t.sizes == t.inline_dims or t.rank < rank):
         room = <Py_ssize_t *>malloc(2 * rank * sizeof(Py_ssize_t))
         if room == NULL:
@@ -18,27 +45,23 @@ cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssi
     if steps == NULL:
         for d in range(rank - 1, -1, -1):
             n = sizes[d]
-            if n < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {[sizes[i] for i in range(rank)]}")
             t.sizes[d], t.steps[d] = n, run
             if n > 1:
-                if run > (<Py_ssize_t>1 << 60) // n:
-                    raise RuntimeError(f"Storage size calculation overflowed with sizes={[sizes[i] for i in range(rank)]}")
                 run *= n
         t.count = run
         for d in range(rank):
             if sizes[d] == 0:
                 t.count = 0
         return True
-    t.count = 1
+    t.count = count
     for d in range(rank - 1, -1, -1):
         n = sizes[d]
         t.sizes[d], t.steps[d] = n, steps[d]
         if n != 1 and steps[d] != run:
             t.contig = False
-        run *= n
-        t.count *= n
-    if t.count == 0:
+        if count:
+            run *= n
+    if count == 0:
         t.contig = True
     return True
 
@@ -77,8 +100,11 @@ cdef Tensor alias(Tensor x):
 cdef Tensor from_storage(Storage store, int code, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
     cdef Tensor t = Tensor.__new__(Tensor)
     set_geometry(t, rank, sizes, steps)
-    t.store, t.code, t.dev, t.offset = store, code, store.dev, offset
-    t.ptr = store.ptr + offset * ITEMSIZE[code]
+    t.store, t.code, t.offset = store, code, offset
+    if store is None:               # a meta tensor's memory, or that of a tensor that no constructor filled
+        t.dev = META
+        return t
+    t.dev, t.ptr = store.dev, store.ptr + offset * ITEMSIZE[code]
     return t
 
 

@@ -6,7 +6,7 @@ page on first touch (2 to 3 times the cost of an addition on ten million floats)
 bounded; beyond the bound blocks go back to the system at once.
 """
 cimport cython
-from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE
+from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBUF_ND, PyBUF_STRIDES, PyBUF_FORMAT
 from libc.stdlib cimport free
 from libc.string cimport memset
 import sys
@@ -30,6 +30,7 @@ cdef struct Bin:
     int n
     void *block[64]
 
+cdef char *BYTES = b"B"
 cdef Bin bins[200]
 cdef size_t used_bytes = 0, peak_bytes = 0, cached_bytes = 0
 cdef long live = 0
@@ -114,34 +115,43 @@ cdef class Storage:
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         if self.dev != 0:
             raise BufferError("this storage is not in the CPU's memory: copy the tensor with .cpu() first")
+        if flags & PyBUF_WRITABLE and self.read_only:
+            raise BufferError("this storage is not writable: ask for a read-only buffer, or copy it first")
         buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.length
         buffer.itemsize, buffer.readonly, buffer.ndim = 1, self.read_only, 1
-        buffer.format, buffer.shape, buffer.strides = NULL, NULL, NULL
+        buffer.format = BYTES if flags & PyBUF_FORMAT else NULL
+        buffer.shape = <Py_ssize_t *>&self.length if flags & PyBUF_ND else NULL
+        # one dimension of bytes is contiguous in every order
+        buffer.strides = &buffer.itemsize if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
         buffer.suboffsets, buffer.internal = NULL, NULL
-        if flags & 0x0008:          # PyBUF_ND
-            buffer.shape = <Py_ssize_t *>&self.length
 
     def __repr__(self):
         return f"<UntypedStorage of {self.length} bytes on {self.device_type}>"
+
+
+cdef object no_memory(size_t nbytes):
+    return RuntimeError(f"not enough memory: could not allocate {nbytes} bytes ({used_bytes} bytes are in use)")
 
 
 cdef Storage new_storage(size_t nbytes):
     """Uninitialised memory from the cache or from the system."""
     global used_bytes, peak_bytes, cached_bytes
     cdef size_t rounded
-    cdef int k = size_class(nbytes, &rounded)
+    cdef int k
     cdef void *ptr = NULL
     cdef Storage store
+    if nbytes > (<size_t>1 << 55):          # no size class is that large
+        raise no_memory(nbytes)
+    k = size_class(nbytes, &rounded)
     if bins[k].n:
         bins[k].n -= 1
         ptr = bins[k].block[bins[k].n]
         cached_bytes -= rounded
     else:
-        if nbytes > (<size_t>1 << 55) or posix_memalign(&ptr, ALIGNMENT, rounded):
+        if posix_memalign(&ptr, ALIGNMENT, rounded):
             empty_cache()           # the cached blocks may be what is missing
-            if nbytes > (<size_t>1 << 55) or posix_memalign(&ptr, ALIGNMENT, rounded):
-                raise RuntimeError(f"not enough memory: could not allocate {nbytes} bytes "
-                                   f"({used_bytes} bytes are in use)")
+            if posix_memalign(&ptr, ALIGNMENT, rounded):
+                raise no_memory(nbytes)
     store = Storage.__new__(Storage)
     store.ptr, store.length, store.capacity = <char *>ptr, nbytes, rounded
     used_bytes += rounded

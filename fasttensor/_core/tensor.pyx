@@ -4,11 +4,14 @@
 Operators go through the slots of `dispatch`; named methods are installed by the layers above.
 """
 cimport cython
+from cpython.buffer cimport (PyBUF_WRITABLE, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS,
+                             PyBUF_ANY_CONTIGUOUS)
 from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport *
 from fasttensor._core.storage cimport Storage, new_storage, foreign_storage, bump
 from fasttensor._core.element cimport read_element
 from fasttensor._core.device cimport device_of
+from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport *
 
 
@@ -210,7 +213,7 @@ cdef class Tensor:
         cdef Tensor t = alias(self)
         if self.store is not None:
             t.store = foreign_storage(self.store.ptr, self.store.length, self.store)
-            t.store.dev = self.store.dev
+            t.store.dev, t.store.read_only = self.store.dev, self.store.read_only
         return t
 
     @data.setter
@@ -283,8 +286,17 @@ cdef class Tensor:
             raise BufferError("this tensor is not in the CPU's memory: copy it with .cpu() first")
         if self.code == BFLOAT16:
             raise BufferError("the buffer protocol has no bfloat16: convert with .float() first")
-        if not self.contig and not (flags & 0x0010):
-            raise BufferError("this tensor is not contiguous: use .contiguous()")
+        cdef bint read_only = self.store is not None and self.store.read_only
+        cdef bint columns = is_columns(self)
+        if flags & PyBUF_WRITABLE and read_only:
+            raise BufferError("this tensor shows memory that is not writable: ask for a read-only buffer, or clone() it first")
+        if not self.contig:
+            if (flags & PyBUF_STRIDES) != PyBUF_STRIDES or (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS:
+                raise BufferError("this tensor is not contiguous: use .contiguous()")
+            if (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS and not columns:
+                raise BufferError("this tensor is contiguous in no order: use .contiguous()")
+        if (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not columns:
+            raise BufferError("this tensor is not contiguous in Fortran's order: use .contiguous()")
         cdef int d
         cdef Py_ssize_t *dims = <Py_ssize_t *>malloc(2 * (self.rank + 1) * sizeof(Py_ssize_t))
         if dims == NULL:
@@ -293,9 +305,11 @@ cdef class Tensor:
             dims[d] = self.sizes[d]
             dims[self.rank + d] = self.steps[d] * ITEMSIZE[self.code]
         buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.count * ITEMSIZE[self.code]
-        buffer.itemsize, buffer.ndim, buffer.readonly = ITEMSIZE[self.code], self.rank, self.store is not None and self.store.read_only
-        buffer.format = FORMATS[self.code] if flags & 0x0004 else NULL
-        buffer.shape, buffer.strides, buffer.suboffsets, buffer.internal = dims, dims + self.rank, NULL, dims
+        buffer.itemsize, buffer.ndim, buffer.readonly = ITEMSIZE[self.code], self.rank, read_only
+        buffer.format = FORMATS[self.code] if flags & PyBUF_FORMAT else NULL
+        buffer.shape = dims if flags & PyBUF_ND else NULL
+        buffer.strides = dims + self.rank if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
+        buffer.suboffsets, buffer.internal = NULL, dims
 
     def __releasebuffer__(self, Py_buffer *buffer):
         free(buffer.internal)
@@ -371,6 +385,17 @@ cdef class Tensor:
         return unary_slots()[SLOT_ABS](self)
     def __invert__(self):
         return unary_slots()[SLOT_INVERT](self)
+
+
+cdef bint is_columns(Tensor x) noexcept:
+    """Whether the first dimension runs fastest and there are no holes: Fortran's order."""
+    cdef Py_ssize_t run = 1
+    cdef int d
+    for d in range(x.rank):
+        if x.count and x.sizes[d] != 1 and x.steps[d] != run:
+            return False
+        run *= x.sizes[d] if x.count else 1
+    return True
 
 
 cdef char *FORMATS[12]

@@ -1,7 +1,7 @@
 """x[ints, slices, None, Ellipsis] as views; the rest is left to advanced indexing."""
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
-from fasttensor._core.dtype cimport INT64, BOOL
-from fasttensor._core.tensor cimport Tensor, describe
+from fasttensor._core.dtype cimport INT64, UINT8
+from fasttensor._core.tensor cimport Tensor, describe, MAX_DIMS
 from fasttensor._core.dispatch cimport binary_slots, SLOT_GETITEM
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.views cimport cut
@@ -45,24 +45,30 @@ cdef object getitem(object self, object index):
 def basic_part(Tensor x, tuple index):
     """The view that the ints, slices, Nones and Ellipsis of an index cut out, and the index that is left
     for advanced indexing (full slices and index tensors), or None."""
-    cdef Py_ssize_t sizes[66]
-    cdef Py_ssize_t steps[66]
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
     cdef Py_ssize_t offset = x.offset, a, b, s, n, i
-    cdef int dim = 0, k = 0, used = 0, gap
+    cdef int dim = 0, k = 0, used = 0, added = 0, gap
     cdef list rest = None
     cdef bint advanced = False, seen = False
     for e in index:
         if e is Ellipsis or e is None:
+            added += e is None
             continue
         if is_bool_mask(e):
             used += mask_rank(e)
             advanced = True
             continue
         used += 1
-        if not is_plain_int(e) and type(e) is not slice and not is_scalar_index(e):
+        if is_plain_int(e) or is_scalar_index(e):
+            added -= 1
+        elif type(e) is not slice:
             advanced = True
     if used > x.rank:
         raise IndexError(f"too many indices for tensor of dimension {x.rank} ({describe(x)})")
+    if x.rank + added > MAX_DIMS:
+        # checked before the first write to the arrays above
+        raise RuntimeError(f"indexing: a tensor can have at most {MAX_DIMS} dimensions, this index of {describe(x)} makes {x.rank + added}")
     gap = x.rank - used
     rest = []
     for e in index:
@@ -102,8 +108,6 @@ def basic_part(Tensor x, tuple index):
                 sizes[k], steps[k] = x.sizes[dim], x.steps[dim]
                 k += 1
                 dim += 1
-        if k > 64:
-            raise RuntimeError("indexing: a tensor can have at most 64 dimensions")
     while dim < x.rank:
         sizes[k], steps[k] = x.sizes[dim], x.steps[dim]
         k += 1
@@ -128,7 +132,7 @@ cdef bint is_bool_mask(object e):
     if isinstance(e, bool):
         return True
     if isinstance(e, Tensor):
-        return (<Tensor>e).code == BOOL or ((<Tensor>e).code == 1 and False)
+        return (<Tensor>e).code <= UINT8
     return getattr(getattr(e, "dtype", None), "kind", "") == "b"
 
 
@@ -139,7 +143,7 @@ cdef int mask_rank(object e) except -1:
 cdef bint is_scalar_index(object e):
     """A 0-d integer tensor or numpy integer stands for its number."""
     if isinstance(e, Tensor):
-        return (<Tensor>e).rank == 0 and (<Tensor>e).code != BOOL and (<Tensor>e).code <= INT64 and not (<Tensor>e).needs_grad
+        return (<Tensor>e).rank == 0 and UINT8 < (<Tensor>e).code <= INT64 and not (<Tensor>e).needs_grad
     return not isinstance(e, (int, list, tuple, slice)) and hasattr(e, "__index__") and getattr(e, "ndim", 0) == 0 \
         and getattr(getattr(e, "dtype", None), "kind", "i") != "b"
 

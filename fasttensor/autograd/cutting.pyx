@@ -1,7 +1,8 @@
 """Views of a part of the elements: select, slice, narrow, diagonals, windows, any strides."""
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, wrap_dim
+from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU
+from fasttensor._core.checked cimport reach_of
 from fasttensor.autograd.views cimport cut, sizes_of
 
 
@@ -79,23 +80,23 @@ def as_strided(input, size, stride, storage_offset=None):
     cdef Py_ssize_t steps[64]
     cdef int d, rank = len(size)
     cdef Py_ssize_t reach, offset = x.offset if storage_offset is None else storage_offset
-    cdef bint empty = False
+    cdef size_t room
     if rank != len(stride) or rank > 64:
         raise RuntimeError(f"as_strided: mismatch in length of strides and shape: {list(size)}, {list(stride)}")
     if offset < 0:
         raise RuntimeError(f"as_strided: Tensor: invalid storage offset {offset}")
-    reach = offset + 1
     for d in range(rank):
         sizes[d], steps[d] = size[d], stride[d]
         if sizes[d] < 0 or steps[d] < 0:
             raise RuntimeError(f"as_strided: Negative sizes or strides are not supported at the moment, got {list(size)}, {list(stride)}")
-        if sizes[d] == 0:
-            empty = True
-        else:
-            reach += (sizes[d] - 1) * steps[d]
-    if not empty and x.store is not None and <size_t>(reach * ITEMSIZE[x.code]) > x.store.length:
+    reach = reach_of(rank, sizes, steps, offset, ITEMSIZE[x.code])
+    if reach < 0:
+        raise RuntimeError(f"as_strided: Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    # without a storage there is no memory at all, but for meta tensors
+    room = x.store.length if x.store is not None else 0
+    if (x.store is not None or x.dev == CPU) and <size_t>reach > room:
         raise RuntimeError(f"as_strided: setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize"
-                           f" {ITEMSIZE[x.code]} requiring a storage size of {reach * ITEMSIZE[x.code]} are out of bounds for storage of size {x.store.length}")
+                           f" {ITEMSIZE[x.code]} requiring a storage size of {reach} are out of bounds for storage of size {room}")
     return cut(x, rank, sizes, steps, offset, "AsStridedBackward0")
 
 

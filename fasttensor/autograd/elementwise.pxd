@@ -20,3 +20,5 @@ cdef bint keeps_number(int op) noexcept
 cdef Tensor half_with_number(int op, Tensor x, object b, const double *par)
 cdef bint check_zero(int op, object b) except False
 cdef bint check_devices(int op, object a, object b, object c) except False
+cdef bint is_bool(object x) noexcept
+cdef object refuse_bool(int op, object a, object b)

@@ -15,7 +15,7 @@ from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 
 cdef extern from "elementwise.h":
     enum:
-        FT_MUL, FT__DIV
+        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
 
 cdef const ft_op *rows = table()
 
@@ -127,6 +127,8 @@ cdef Tensor write_out(Tensor out, Tensor value):
         raise RuntimeError(f"result type {dtype_of(value.code).name} can't be cast to the desired output type {dtype_of(out.code).name}")
     if out.dev != value.dev:
         raise RuntimeError(f"out= is {describe(out)} on another device than the result {describe(value)}")
+    if out.store is not None and out.store.read_only:
+        raise RuntimeError(f"out= is {describe(out)} over memory that is not writable (a read-only array or buffer): clone() it first")
     if not same_shape(out, value):
         out.resize_(*[value.sizes[d] for d in range(value.rank)])
     copy_into(out, value)
@@ -145,6 +147,11 @@ cdef object call2(int op, object a, object b, const double *par, object out):
     cdef char buffer[16]
     if out is not None:
         return finish_out(op, out, call2(op, a, b, par, None))
+    if (op == FT_SUB or op == FT_RSUB) and (is_bool(a) or is_bool(b)):
+        refuse_bool(op, a, b)
+    if op == FT_POW and isinstance(b, bool) and is_bool(a):
+        # x ** False is one, x ** True is x
+        return call2(FT_BITWISE_OR, a, not b, NULL, None)
     if isinstance(a, Tensor):
         x = <Tensor>a
         code = x.code
@@ -182,6 +189,18 @@ cdef object call2(int op, object a, object b, const double *par, object out):
                     record(op, code, y, x, None, None, NULL, buffer, NULL, par)
                 return y
     return general(op, a, b, None, 2, par)
+
+
+cdef bint is_bool(object x) noexcept:
+    return (<Tensor>x).code == BOOL if isinstance(x, Tensor) else isinstance(x, bool)
+
+
+cdef object refuse_bool(int op, object a, object b):
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and is_bool(a) and is_bool(b):
+        raise RuntimeError(f"{name_of(op)}: Subtraction, the `-` operator, with two bool tensors is not supported ({describe(a)} and"
+                           f" {describe(b)}). Use the `^` or `logical_xor()` operator instead.")
+    raise RuntimeError(f"{name_of(op)}: Subtraction, the `-` operator, with a bool tensor is not supported ({describe(a)} and {describe(b)})."
+                       " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
 
 
 cdef bint keeps_number(int op) noexcept:

@@ -13,6 +13,10 @@ from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
 from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, row_label
 
+cdef extern from "elementwise.h":
+    enum:
+        FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
+
 cdef const ft_op *rows = table()
 
 
@@ -28,6 +32,10 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     x = <Tensor>self
     name = name_of(op) + "_"
     check_inplace(x, name)
+    if (op == FT_SUB or op == FT_RSUB) and (is_bool(x) or is_bool(b)):
+        refuse_bool(op, x, b)
+    if op == FT_POW and isinstance(b, bool) and is_bool(x):
+        return inplace(FT_BITWISE_OR, x, not b, None, par)
     if nin > 1 and not isinstance(b, Tensor) and scalar_code(b) < 0:
         bad_operand(op, b, 2)
     if nin > 2 and not isinstance(c, Tensor) and scalar_code(c) < 0:

@@ -18,9 +18,6 @@ cdef tuple geometry_of(Tensor view, Tensor base):
     cdef Py_ssize_t extent = 1, k
     for d in range(base.rank):
         extent += (base.sizes[d] - 1) * base.steps[d] if base.sizes[d] else 0
-    for d in range(view.rank):
-        if view.sizes[d] == 0:
-            break
     k = view.offset - base.offset
     cdef Py_ssize_t reach = k + 1
     for d in range(view.rank):

@@ -1,12 +1,21 @@
 """Checks that every indexing and joining function makes, compiled because they cost more than small operations."""
+import warnings
 from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
 
 
+cpdef bint refuse_read_only(Tensor x, str name) except False:
+    """Refuses to write into memory that its owner lent for reading."""
+    if x.store is not None and x.store.read_only:
+        raise RuntimeError(f"{name}: {describe(x)} shows memory that is not writable (a read-only array or buffer): clone() it first")
+    return True
+
+
 def check_writable(Tensor x, str name):
-    """Refuses to write into memory that several elements of x share."""
+    """Refuses to write into memory that several elements of x share, or that is not writable."""
     cdef int d
+    refuse_read_only(x, name)
     if x.contig:
         return
     for d in range(x.rank):
@@ -66,11 +75,18 @@ def join_arguments(tensors, object dim, str name, int extra):
     return parts, d + rank if d < 0 else d, code
 
 
+def warn_of_bytes():
+    """The warning that a uint8 index deserves, which is a mask as in PyTorch and not a list of positions."""
+    warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=2)
+
+
 def index_kind(Tensor x, Tensor index):
     """How x[index] reads with one tensor that has dimensions: 2 by a mask of x's shape, 1 any other way."""
     cdef int d
     if index.code > INT64:
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {describe(index)}")
+    if index.code == UINT8:
+        warn_of_bytes()
     if index.code > UINT8 or index.rank != x.rank:
         return 1
     for d in range(x.rank):

@@ -31,7 +31,7 @@ def permute(input, *dims):
     torch.Size([4, 2, 3])
     """
     cdef Tensor x = input
-    cdef list order = [wrap_dim(x, d, "permute") for d in (shape_argument(dims, "permute") if dims else ())]
+    cdef list order = [wrap_dim(x, d, "permute") for d in shape_argument(dims, "permute", "dims")]
     if len(order) != x.rank:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of"
                            f" dimensions i.e. input.dim() = {x.rank} is not equal to len(dims) = {len(order)}".replace("(sparse_coo)", ""))

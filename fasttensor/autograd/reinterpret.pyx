@@ -1,5 +1,6 @@
 """What a tensor's memory is, and other readings of the same bytes."""
-from fasttensor._core.tensor cimport Tensor, Node, from_storage
+from fasttensor._core.tensor cimport Tensor, Node, from_storage, CPU
+from fasttensor._core.storage cimport new_storage
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, code_of, dtype_of, real_code, complex_code
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch cimport grad_enabled
@@ -24,7 +25,10 @@ def storage_offset(self):
 
 
 def storage_of(Tensor x not None):
-    """The storage."""
+    """The storage. A tensor that no constructor filled gets an empty one, so that it can be copied and saved."""
+    if x.store is None and x.dev == CPU:
+        x.store = new_storage(0)
+        x.ptr = x.store.ptr
     return x.store
 
 
@@ -78,7 +82,7 @@ def view_dtype(Tensor x not None, d):
             sizes[x.rank - 1] *= ratio
             offset *= ratio
     y = from_storage(x.store, code, x.rank, sizes, steps, offset)
-    y.ptr = x.ptr
+    y.ptr, y.dev = x.ptr, x.dev
     if grad_enabled() and requires(x) and code >= FLOAT16:
         node = new_node(view_dtype_backward, "ViewBackward1")
         add_input(node, x)
@@ -89,8 +93,8 @@ def view_dtype(Tensor x not None, d):
 
 def complex_parts(Tensor x not None):
     """A complex tensor's parts as a last dimension, over the same memory, without history."""
-    cdef Py_ssize_t sizes[64]
-    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t sizes[65]
+    cdef Py_ssize_t steps[65]
     cdef int d
     for d in range(x.rank):
         sizes[d], steps[d] = x.sizes[d], 2 * x.steps[d]

@@ -6,6 +6,6 @@ cdef tuple sizes_of(Tensor x)
 # a part of x's elements as a view
 cdef Tensor cut(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset, str label)
 cdef Tensor reshape_to(Tensor x, tuple shape)
-cdef object shape_argument(tuple args, str name)
+cdef object shape_argument(tuple args, str name, str argument=*)
 cdef object reshape_backward(Node node, object grad)
 cdef object expand_backward(Node node, object grad)

@@ -3,7 +3,8 @@
 Reshaping and permuting go back by the inverse view; cutting (select, slice, diagonal ...) goes back
 by putting the gradient into zeros at the same place.
 """
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, MAX_DIMS
+from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, shrink_to
@@ -56,6 +57,7 @@ cdef tuple full_shape(Tensor x, object shape, str name):
     cdef Py_ssize_t known = 1, n
     cdef int free = -1, i = 0
     cdef list sizes = []
+    cdef bint overflow = False, zero = False
     for s in shape:
         n = s
         if n == -1:
@@ -65,9 +67,16 @@ cdef tuple full_shape(Tensor x, object shape, str name):
         elif n < 0:
             raise RuntimeError(f"{name}: invalid shape dimension {n} in {tuple(shape)}")
         else:
-            known *= n
+            zero |= n == 0
+            overflow |= mul_overflows(known, n, &known)
         sizes.append(n)
         i += 1
+    if i > MAX_DIMS:
+        raise RuntimeError(f"{name}: a tensor can have at most {MAX_DIMS} dimensions, got {i}")
+    if zero:
+        known = 0
+    elif overflow:
+        raise RuntimeError(f"{name}: shape '{sizes}' is invalid for input of size {x.count} ({describe(x)})")
     if free >= 0:
         if known == 0:
             raise RuntimeError(f"{name}: cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1"
@@ -133,8 +142,10 @@ cdef Tensor reshape_to(Tensor x, tuple shape):
     return view
 
 
-cdef object shape_argument(tuple args, str name):
-    """Sizes given one by one or as one sequence."""
+cdef object shape_argument(tuple args, str name, str argument="size"):
+    """Sizes given one by one or as one sequence. PyTorch takes no sizes at all only as an empty sequence."""
+    if not args:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
     if len(args) == 1 and not isinstance(args[0], int):
         if isinstance(args[0], Tensor) and (<Tensor>args[0]).rank == 0:
             return args
@@ -169,7 +180,7 @@ def reshape(input, *shape):
     torch.Size([2, 3])
     """
     cdef Tensor x = input
-    return reshape_to(x, full_shape(x, shape_argument(shape, "reshape"), "reshape"))
+    return reshape_to(x, full_shape(x, shape_argument(shape, "reshape", "shape"), "reshape"))
 
 
 cdef tuple flat_shape(Tensor x, start_dim, end_dim, str name):

@@ -1,6 +1,6 @@
 """Whole-tensor writes, with their gradients; other memory under a tensor."""
 from libc.string cimport memmove
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META, MAX_DIMS
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
@@ -107,16 +107,25 @@ def resize_(self, *sizes, memory_format=None):
     cdef Tensor x = self
     cdef Py_ssize_t s[64]
     cdef Storage old = x.store
-    cdef Py_ssize_t n = 1
+    cdef Py_ssize_t n
+    cdef object total = 1
     cdef int d
+    if not sizes:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
     cdef tuple shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     if requires(x):
         raise RuntimeError("cannot resize variables that require grad")
+    if len(shape) > MAX_DIMS:
+        raise RuntimeError(f"resize_: a tensor can have at most {MAX_DIMS} dimensions, got {len(shape)}")
     for d in range(len(shape)):
         s[d] = shape[d]
         if s[d] < 0:
             raise RuntimeError(f"resize_: negative size {s[d]} in {list(shape)}")
-        n *= s[d]
+        # in Python's integers, which do not overflow
+        total *= s[d]
+    if total > <Py_ssize_t>1 << 58:
+        raise RuntimeError(f"resize_: Storage size calculation overflowed with sizes={list(shape)}")
+    n = total
     cdef size_t nbytes = (n + x.offset) * ITEMSIZE[x.code] if n else 0
     if x.dev == CPU and (old is None or nbytes > old.length):
         if old is not None and old.capacity == 0 and old.owner is not None and not isinstance(old.owner, Storage):

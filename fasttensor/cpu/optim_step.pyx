@@ -167,7 +167,7 @@ cdef class OptimPlan:
             if p.grad_ is None:
                 continue
             g = p.grad_
-            ok = p.dev == CPU and FLOAT32 <= p.code <= COMPLEX128 and not p.store.read_only and (
+            ok = p.dev == CPU and FLOAT32 <= p.code <= COMPLEX128 and (p.store is None or not p.store.read_only) and (
                 not self.repeated or i not in self.repeated)
             if ok and not alike(p, g):
                 ok = p.contig and g.dev == CPU and g.code == p.code and same_shape(p, g)

@@ -133,7 +133,7 @@ cdef bint fill(Generator g, ft_fill *f, range_fn body, Py_ssize_t n, int words, 
 cdef range_fn body_for(range_fn *table, Tensor out, str name) except NULL:
     if out.dev != CPU:
         raise RuntimeError(f"{name}: expected a CPU tensor, got {describe(out)}")
-    if out.store.read_only:
+    if out.store is not None and out.store.read_only:
         raise RuntimeError(f"{name}: {describe(out)} shows memory that is not writable (a read-only array or buffer): clone() it first")
     if table[out.code] == NULL:
         raise RuntimeError(f'"{name}" not implemented for {describe(out)}: use another dtype, for example float32')
@@ -152,8 +152,8 @@ cdef bint simple(Tensor out, object gen, range_fn *table, str name, ft_fill *f, 
 
 cdef Tensor real_view(Tensor x):
     """Complex numbers as pairs, a last dimension of two."""
-    cdef Py_ssize_t sizes[64]
-    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t sizes[65]
+    cdef Py_ssize_t steps[65]
     cdef int d
     for d in range(x.rank):
         sizes[d], steps[d] = x.sizes[d], 2 * x.steps[d]

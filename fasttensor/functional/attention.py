@@ -257,7 +257,8 @@ def multi_head_attention_forward(
 
     if need_weights:
         if is_causal and attn_mask is None:
-            raise AssertionError("FIXME: is_causal not implemented for need_weights")
+            raise AssertionError("multi_head_attention_forward: is_causal with need_weights=True needs attn_mask as well: "
+                                 "pass the causal mask, or need_weights=False")
         scores = (q * math.sqrt(1.0 / head)) @ k.transpose(-2, -1)
         weights = softmax(scores if attn_mask is None else scores + attn_mask, -1)
         if dropout_p > 0.0:

@@ -2,6 +2,7 @@
 
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.index_arguments import refuse_read_only
 
 __all__ = []
 METHODS = {}
@@ -76,6 +77,7 @@ def give(out, value, name):
     if out.device != value.device:
         raise RuntimeError(f"{name}: Expected out tensor to have device {value.device}, but got {out.device} instead")
     if out.shape != value.shape:
+        refuse_read_only(out, name)             # before its shape changes
         out.resize_(value.shape)
     return out.copy_(value)
 

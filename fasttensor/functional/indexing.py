@@ -1,6 +1,6 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor._core.dispatch import set_hook
-from fasttensor.autograd.index_arguments import index_kind
+from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
@@ -95,6 +95,8 @@ def split_index(x, index):
                              f"(got {type(entry).__name__})")
         else:
             t = as_index(list(entry) if isinstance(entry, range) else entry, x)
+            if t.dtype.code == 1:
+                warn_of_bytes()
             indices.append(t)
             dim += t.dim() if is_mask(t) else 1
     while indices and indices[-1] is None:

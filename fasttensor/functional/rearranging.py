@@ -9,6 +9,12 @@ __all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interlea
            "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "unravel_index"]
 
 
+def need_sizes(args, value, name, argument):
+    """No numbers at all are an empty sequence, not no argument."""
+    if not args and value is None:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
+
+
 def flip(input, *args, dims=None):
     """input with the order of the elements along dims reversed. A copy.
 
@@ -17,6 +23,7 @@ def flip(input, *args, dims=None):
     tensor([3, 2, 1])
     """
     need_tensor(input, "flip")
+    need_sizes(args, dims, "flip", "dims")
     dims = wrap_many(input, ints(args if dims is None else (dims,), "flip"), "flip")
     return apply(Flip, input, dims if input.dim() else ())
 
@@ -103,6 +110,7 @@ def repeat(self, *args, repeats=None):
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
+    need_sizes(args, repeats, "repeat", "repeats")
     repeats = ints(args if repeats is None else (repeats,), "repeat")
     if len(repeats) < self.dim():
         raise RuntimeError("repeat(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
@@ -119,6 +127,7 @@ def tile(input, *args, dims=None):
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
+    need_sizes(args, dims, "tile", "dims")
     dims = ints(args if dims is None else (dims,), "tile")
     return repeat(input, [1] * (input.dim() - len(dims)) + dims)
 

@@ -2,6 +2,7 @@
 import itertools
 
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.functional.elementwise import where
 from fasttensor.functional.ranges import arange
 
 __all__ = ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator"]
@@ -30,11 +31,10 @@ def reflected(x, size, align):
 
 
 def padded(x, size, padding, align):
-    if padding == "border":
-        return x.clamp(0, size - 1)
-    if padding == "reflection":
-        return reflected(x, size, align)
-    return x
+    if padding == "zeros":
+        return x
+    x = x.clamp(0, size - 1) if padding == "border" else reflected(x, size, align)
+    return where(x.isnan(), 0.0, x)             # the first pixel, as PyTorch has it
 
 
 def picked(flat, sizes, places, padding):
@@ -45,7 +45,8 @@ def picked(flat, sizes, places, padding):
         if padding == "zeros":
             fits = kept == place
             inside = fits if inside is None else inside & fits
-        index = kept.long() if index is None else index * size + kept.long()
+        pixel = kept.nan_to_num(0.0).long()     # weights that are NaN as well make NaN of any pixel
+        index = pixel if index is None else index * size + pixel
     n, channels, count = flat.shape[0], flat.shape[1], index.shape[1]
     values = flat.gather(2, index.unsqueeze(1).expand(n, channels, count))
     return values if inside is None else values * inside.to(flat.dtype).unsqueeze(1)

@@ -1,6 +1,6 @@
 """Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.sort import Kthvalue, Median, Sort, Topk
+from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
 from fasttensor.functional.arguments import description, need_tensor, result_class, with_out, wrap
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
@@ -106,7 +106,7 @@ def lower_median(input, dim, keepdim, ignore_nan, name):
     if dim is None:
         if not input.numel():
             return input.new_full((), float("nan") if input.is_floating_point() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
-        return apply(Median, input.reshape(-1), 0, ignore_nan)[0].reshape(())
+        return apply(MedianOfAll, input, ignore_nan)
     dim = wrap(input, dim, name)
     if input.dim() and input.shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size, got {description(input)}.")

@@ -67,3 +67,20 @@ class Median(Rule):
     @staticmethod
     def backward(ctx, g, _):
         return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None
+
+
+class MedianOfAll(Rule):
+    """The lower median of all elements; those equal to it, or all NaNs where it is one, share the gradient evenly."""
+    name = "MedianBackward0"
+
+    @staticmethod
+    def forward(ctx, x, ignore_nan):
+        y = backend(x).median(x.reshape(-1), 0, ignore_nan)[0].reshape(())
+        ctx.save(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = (t.detach() for t in ctx.saved)
+        chosen = ((x == y) | (x.isnan() & y.isnan())).to(g.dtype)
+        return g * (chosen / chosen.sum()), None

@@ -1,0 +1,102 @@
+"""PyTorch's behaviour in corners: ties, NaN, bools in arithmetic, missing sizes, byte masks."""
+import math
+import warnings
+
+import pytest
+
+import fasttensor as torch
+from fasttensor.nn import functional
+from helpers import assert_close, oracle
+
+
+@pytest.mark.parametrize("values", [[1.0, 1, 2], [3.0, 1, 2], [2.0, 2, 2, 2], [1.0, 1, 2, math.nan, math.nan]])
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_gradient_of_median_is_shared_by_ties(values, name):
+    theirs = oracle().tensor(values, requires_grad=True)
+    ours = torch.tensor(values, requires_grad=True)
+    getattr(theirs, name)().backward()
+    getattr(ours, name)().backward()
+    assert_close(ours.grad, theirs.grad)
+    assert getattr(ours, name)().grad_fn.name() == "MedianBackward0"
+
+
+def test_second_derivative_of_median():
+    x = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda t: (t * t).median(), (x,))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_grid_sample_where_the_grid_is_not_finite(mode, padding, bad):
+    theirs, image = oracle(), [[[[1.0, 2.0], [3.0, 4.0]]]]
+    points = [[[[0.5, 0.5], [bad, 0.0]]]]
+    want = theirs.nn.functional.grid_sample(theirs.tensor(image), theirs.tensor(points), mode, padding, align_corners=False)
+    got = functional.grid_sample(torch.tensor(image), torch.tensor(points), mode, padding, align_corners=False)
+    assert_close(got[..., 0], want[..., 0])
+    if math.isnan(bad) or (padding, mode) == ("zeros", "bilinear"):
+        assert_close(got, want)
+    else:               # PyTorch's answer to an infinity depends on the vector instructions
+        assert mode == "bicubic" or got.isfinite().all()
+
+
+@pytest.mark.parametrize("call", [
+    lambda t: t.tensor([True]) - 2,
+    lambda t: 2 - t.tensor([True]),
+    lambda t: t.tensor([1]) - True,
+    lambda t: True - t.tensor([1.0]),
+    lambda t: t.tensor([1.0]).half() - True,
+    lambda t: t.tensor([True]) - t.tensor([True]),
+    lambda t: t.sub(t.tensor([1.0]), t.tensor([True])),
+    lambda t: t.rsub(t.tensor([1.0]), True),
+    lambda t: t.tensor([1.0]).sub_(True),
+    lambda t: t.tensor([1.0]).sub_(t.tensor([True])),
+])
+def test_bool_is_refused_in_subtraction(call):
+    for library in (oracle(), torch):
+        with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with (a|two) bool tensors? is not supported"):
+            call(library)
+
+
+def test_powers_of_bool():
+    x = torch.tensor([True, False])
+    for exponent, want in ((True, [True, False]), (False, [True, True])):
+        assert (x ** exponent).tolist() == torch.pow(x, exponent).tolist() == want
+        assert (x ** exponent).dtype == torch.bool
+        assert x.clone().pow_(exponent).tolist() == want
+    assert (x ** 2).dtype == torch.int64
+
+
+@pytest.mark.parametrize("name", ["permute", "reshape", "view", "expand", "repeat", "tile", "flip", "resize_"])
+def test_sizes_are_required(name):
+    for library in (oracle(), torch):
+        with pytest.raises(TypeError):
+            getattr(library.tensor(1.0), name)()
+    assert getattr(torch.tensor(1.0), name)(()).shape == ()
+
+
+@pytest.mark.parametrize("index", [
+    lambda m: m, lambda m: (m,), lambda m: (slice(None), m[0]), lambda m: (None, m), lambda m: m[0, 0], lambda m: (None, m[0, 1]),
+    lambda m: (0, m[1]),
+])
+def test_bytes_are_masks(index):
+    values, mask = [[0, 1, 2], [3, 4, 5]], [[1, 0, 2], [0, 1, 1]]
+    theirs = oracle().tensor(values)
+    want = theirs[index(oracle().tensor(mask, dtype=oracle().uint8))]
+    ours, chosen = torch.tensor(values), index(torch.tensor(mask, dtype=torch.uint8))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert ours[chosen].tolist() == want.tolist()
+        ours[chosen] = 9
+    flat = chosen if isinstance(chosen, tuple) else (chosen,)
+    if all(t.dim() for t in flat if isinstance(t, torch.Tensor)):
+        assert len(seen) == 2 and all("uint8 is now deprecated" in str(w.message) for w in seen)
+    theirs[index(oracle().tensor(mask).bool())] = 9
+    assert ours.tolist() == theirs.tolist()
+
+
+def test_causal_attention_with_weights_needs_the_mask():
+    layer = torch.nn.MultiheadAttention(4, 2)
+    x = torch.randn(3, 1, 4)
+    with pytest.raises((AssertionError, RuntimeError), match="attn_mask"):
+        layer(x, x, x, is_causal=True, need_weights=True)
