@@ -46,7 +46,7 @@ def test_messages(tmp_path):
     assert missing.returncode != 0 and "there is no" in missing.stderr
     if not torch.cuda.is_available():
         gpu = run("--device", "cuda", "--out", tmp_path)
-        assert gpu.returncode != 0 and "NVIDIA GPU" in gpu.stderr
+        assert gpu.returncode != 0 and "CUDA device requested, but" in gpu.stderr
 
 
 @pytest.mark.parametrize("option", ["--epochs", "--seed", "--out", "--device", "--resume"])

@@ -1,6 +1,6 @@
 """Views of a part of the elements: select, slice, narrow, diagonals, windows, any strides."""
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
-from fasttensor._core.dtype cimport ITEMSIZE
+from fasttensor._core.dtype cimport UINT8, INT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU
 from fasttensor._core.checked cimport reach_of
 from fasttensor.autograd.views cimport cut, sizes_of
@@ -44,7 +44,10 @@ def narrow(input, dim, start, length):
     """`length` indices of a dimension from `start`, as a view."""
     cdef Tensor x = input
     cdef int d = wrap_dim(x, dim, "narrow")
-    cdef Py_ssize_t s = start, n = length
+    cdef Py_ssize_t s, n = length
+    if isinstance(start, Tensor) and ((<Tensor>start).rank or not UINT8 <= (<Tensor>start).code <= INT64):
+        raise RuntimeError(f"narrow: start must be an 0-dim integral Tensor, got {describe(start)}")
+    s = start
     if x.rank == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if n < 0:
