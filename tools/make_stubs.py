@@ -19,7 +19,20 @@ HEAD = '''"""Types of fasttensor's public names. Written by tools/make_stubs.py:
 from collections.abc import Sequence
 from typing import Any
 
-from fasttensor import amp, autograd, backends, cuda, fft, linalg, nn, optim, random, special, utils
+from fasttensor import (
+    autograd as autograd,
+    backends as backends,
+    cuda as cuda,
+    fft as fft,
+    linalg as linalg,
+    masked as masked,
+    nn as nn,
+    optim as optim,
+    random as random,
+    signal as signal,
+    special as special,
+    utils as utils,
+)
 
 Number = bool | int | float | complex
 '''

@@ -1,7 +1,7 @@
 """Views of a part of the elements: select, slice, narrow, diagonals, windows, any strides."""
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport UINT8, INT64, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU
+from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU, describe
 from fasttensor._core.checked cimport reach_of
 from fasttensor.autograd.views cimport cut, sizes_of
 
