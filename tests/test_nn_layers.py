@@ -169,3 +169,13 @@ def test_examples(name):
     scope = {"torch": torch, "nn": nn, "F": nn.functional}
     result = doctest.testmod(module, extraglobs=scope)
     assert result.failed == 0
+
+
+def test_encoder_takes_a_layer_of_pytorch():
+    reference = oracle()
+    layer = reference.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).eval()
+    mine = nn.TransformerEncoder(layer, 2).eval()
+    theirs = reference.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    x = torch.randn(3, 5, 8)
+    with torch.no_grad(), reference.no_grad():
+        assert_close(mine(x), from_oracle(theirs(reference.from_numpy(x.numpy()))), what="encoder")
