@@ -218,7 +218,7 @@ class Python(build_py):
     """Leaves out C sources and generated files that only the build needs."""
 
     def find_data_files(self, package, src_dir):
-        return [f for f in super().find_data_files(package, src_dir) if not f.endswith((".c", ".o"))]
+        return [f for f in super().find_data_files(package, src_dir) if not f.endswith((".c", ".o", ".pyx", ".pxi", ".h"))]
 
 
 class Source(sdist):
