@@ -9,64 +9,42 @@ def to_chosen(g, dim, indices, shape):
     return apply(Scatter, g.new_zeros(shape), dim, indices, g, ADD)
 
 
-class Sort(Rule):
-    @staticmethod
-    def forward(ctx, x, dim, descending, stable):
-        values, indices = backend(x).sort(x, dim, descending, stable)
-        ctx.dim, ctx.shape = dim, x.shape
+class Chosen(Rule):
+    """A kernel that gives elements along a dimension and their indices; `kernel` names it, `dim_at` says which of
+    the arguments after x is the dimension."""
+    kernel, dim_at = None, 0
+
+    @classmethod
+    def forward(cls, ctx, x, *args):
+        values, indices = getattr(backend(x), cls.kernel)(x, *args)
+        ctx.dim, ctx.shape = args[cls.dim_at], x.shape
         ctx.save(indices)
         ctx.mark_non_differentiable(indices)
         return values, indices
 
     @staticmethod
     def backward(ctx, g, _):
-        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None, None
+        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape),
 
 
-class Topk(Rule):
-    @staticmethod
-    def forward(ctx, x, k, dim, largest):
-        values, indices = backend(x).topk(x, k, dim, largest)
-        ctx.dim, ctx.shape = dim, x.shape
-        ctx.save(indices)
-        ctx.mark_non_differentiable(indices)
-        return values, indices
-
-    @staticmethod
-    def backward(ctx, g, _):
-        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None, None
+class Sort(Chosen):
+    """Arguments: dim, descending, stable."""
+    kernel = "sort"
 
 
-class Kthvalue(Rule):
-    """The k-th smallest (0-based) along dim, which stays with size 1."""
-
-    @staticmethod
-    def forward(ctx, x, k, dim):
-        values, indices = backend(x).kthvalue(x, k, dim)
-        ctx.dim, ctx.shape = dim, x.shape
-        ctx.save(indices)
-        ctx.mark_non_differentiable(indices)
-        return values, indices
-
-    @staticmethod
-    def backward(ctx, g, _):
-        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None
+class Topk(Chosen):
+    """Arguments: k, dim, largest."""
+    kernel, dim_at = "topk", 1
 
 
-class Median(Rule):
-    """The lower median along dim, which stays with size 1."""
+class Kthvalue(Chosen):
+    """The k-th smallest (0-based) along dim, which stays with size 1. Arguments: k, dim."""
+    kernel, dim_at = "kthvalue", 1
 
-    @staticmethod
-    def forward(ctx, x, dim, ignore_nan):
-        values, indices = backend(x).median(x, dim, ignore_nan)
-        ctx.dim, ctx.shape = dim, x.shape
-        ctx.save(indices)
-        ctx.mark_non_differentiable(indices)
-        return values, indices
 
-    @staticmethod
-    def backward(ctx, g, _):
-        return to_chosen(g, ctx.dim, ctx.saved[0], ctx.shape), None, None
+class Median(Chosen):
+    """The lower median along dim, which stays with size 1. Arguments: dim, ignore_nan."""
+    kernel = "median"
 
 
 class MedianOfAll(Rule):
