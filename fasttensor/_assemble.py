@@ -14,7 +14,7 @@ SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cu
                "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
                "functional", "masked", "multiprocessing", "cpu", "array_api")
 # Names that a module provides when they are first used.
-LAZY = {"save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
+LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
         "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random"}
 
 
@@ -78,12 +78,17 @@ def fill(namespace):
     namespace["__all__"] = sorted(names)
 
     def __getattr__(name):
+        value = None
         if name in SUBPACKAGES:
-            value = import_module("fasttensor." + name)
+            try:
+                value = import_module("fasttensor." + name)
+            except ModuleNotFoundError as error:
+                if error.name != "fasttensor." + name:
+                    raise
         elif name in LAZY:
             value = getattr(import_module("fasttensor." + LAZY[name]), name)
-        else:
-            raise AttributeError(f"module 'fasttensor' has no attribute {name!r}")
+        if value is None:
+            raise AttributeError(f"module 'fasttensor' has no attribute {name!r} (docs/coverage.md lists what of PyTorch is missing)")
         namespace[name] = value
         return value
 

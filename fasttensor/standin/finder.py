@@ -1,0 +1,102 @@
+"""Import hooks: which module of fasttensor answers to a module name of PyTorch, and what a missing name says."""
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+__all__ = ["COVERAGE", "Missing", "Names"]
+
+COVERAGE = "docs/coverage.md lists what of PyTorch is here and what is not"
+
+# Modules of PyTorch whose contents are in another place here.
+PLACES = {
+    "torch._tensor": "fasttensor._core.tensor",
+    "torch.autograd.anomaly_mode": "fasttensor.autograd.anomaly",
+    "torch.autograd.gradcheck": "fasttensor.autograd.numeric_check",
+    "torch.autograd.variable": "fasttensor.autograd.function",
+    "torch.nn.modules._functions": "fasttensor.nn.functional",
+    "torch.nn.parallel.data_parallel": "fasttensor.nn.parallel",
+    "torch.nn.parallel.distributed": "fasttensor.nn.parallel",
+    "torch.optim._functional": "fasttensor.optim",
+    "torch.signal.windows.windows": "fasttensor.signal.windows",
+    "torch.utils.data._utils": "fasttensor.utils.data",
+    "torch.utils.data._utils.collate": "fasttensor.utils.data.collate",
+    "torch.utils.data._utils.worker": "fasttensor.utils.data.workers",
+}
+
+
+def _asked_by(names):
+    """Whether the import system's frames above the finder's caller include one of these functions."""
+    frame = sys._getframe(2)
+    while frame is not None and "importlib" in frame.f_code.co_filename:
+        if frame.f_code.co_name in names:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Names:
+    """Finds ``torch`` and everything below it in fasttensor."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """A spec whose loading puts fasttensor's module under `fullname`; ModuleNotFoundError where there is none."""
+        if fullname != "torch" and not fullname.startswith("torch."):
+            return None
+        found = _ours(fullname)
+        if found is not None:
+            return ModuleSpec(fullname, _Given(found), is_package=True)
+        if _asked_by(("_find_and_load_unlocked",)):
+            raise ModuleNotFoundError(f"No module named {fullname!r}: fasttensor does not have it ({COVERAGE})", name=fullname)
+        return None         # importlib.util.find_spec only asks
+
+    def find_distributions(self, context=None):
+        """What importlib.metadata knows of the package "torch": its version."""
+        if context is None or context.name in (None, "torch"):
+            from .distribution import Distribution
+            yield Distribution()
+
+
+def _ours(fullname):
+    """The module or object of fasttensor for a module name of PyTorch, or None."""
+    place = PLACES.get(fullname, "fasttensor" + fullname[len("torch"):])
+    try:
+        if find_spec(place) is not None:
+            return import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not place.startswith(error.name):
+            raise
+    except ValueError:
+        pass                # in sys.modules without a spec
+    # Some modules of PyTorch are objects here: torch.backends.cudnn.
+    parent, _, name = place.rpartition(".")
+    return getattr(_ours("torch" + parent[len("fasttensor"):]), name, None) if parent else None
+
+
+class _Given:
+    """A loader of what exists."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        # A module with a path, even an empty one, is asked for the names that a `from` import misses: see Missing.
+        if isinstance(self.module, ModuleType) and not hasattr(self.module, "__path__"):
+            self.module.__path__ = []
+        # The import system returns what stands in sys.modules afterwards.
+        sys.modules[module.__spec__.name] = self.module
+
+
+class Missing:
+    """The last finder: says what ``from torch.nn import ...`` lacks, in PyTorch's terms."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """None, or ImportError while a `from` import of a name that nobody has is under way."""
+        if fullname.startswith("fasttensor.") and _asked_by(("_handle_fromlist",)):
+            parent, _, name = fullname.rpartition(".")
+            theirs = "torch" + parent[len("fasttensor"):]
+            raise ImportError(f"cannot import name {name!r} from {theirs!r}: fasttensor does not have {theirs}.{name} ({COVERAGE})", name=fullname)
+        return None
