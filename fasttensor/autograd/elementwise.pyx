@@ -12,6 +12,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
+from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 
 cdef extern from "elementwise.h":
     enum:
@@ -76,6 +77,18 @@ cdef object refuse_number(int op, object x, int position):
                     if scalar_code(x) >= 0 else f"{name_of(op)}(): argument {position} must be Tensor, not {type(x).__name__}")
 
 
+cdef object watched(int op, int nin, object a, object b, object c, const double *par, object out):
+    """A call that listeners are told of."""
+    cdef object token = begin(name_of(op), (a, b, c)[:nin]), result = None
+    announce(True)
+    try:
+        result = call1(op, a, par, out) if nin == 1 else call2(op, a, b, par, out) if nin == 2 else call3(op, a, b, c, par, out)
+    finally:
+        announce(False)
+        finish(token, result)
+    return result
+
+
 # --- the unary path ---
 cdef object call1(int op, object x, const double *par, object out):
     cdef Tensor t, y
@@ -84,6 +97,8 @@ cdef object call1(int op, object x, const double *par, object out):
     cdef ft_loop loop
     cdef char *p[2]
     cdef Py_ssize_t s[2]
+    if watching and not announced():
+        return watched(op, 1, x, None, None, par, out)
     if not isinstance(x, Tensor):
         bad_operand(op, x, 1)
     t = <Tensor>x
@@ -96,6 +111,7 @@ cdef object call1(int op, object x, const double *par, object out):
         unsupported(op, code)
     result = row.out[code]
     if out is not None:
+        announce(watching != 0)
         return finish_out(op, out, call1(op, x, par, None))
     if t.contig and t.dev == CPU:
         y = new_tensor(t.rank, t.sizes, result, CPU)
@@ -145,12 +161,16 @@ cdef object call2(int op, object a, object b, const double *par, object out):
     cdef char *p[3]
     cdef Py_ssize_t s[3]
     cdef char buffer[16]
+    if watching and not announced():
+        return watched(op, 2, a, b, None, par, out)
     if out is not None:
+        announce(watching != 0)
         return finish_out(op, out, call2(op, a, b, par, None))
     if (op == FT_SUB or op == FT_RSUB) and (is_bool(a) or is_bool(b)):
         refuse_bool(op, a, b)
     if op == FT_POW and isinstance(b, bool) and is_bool(a):
         # x ** False is one, x ** True is x
+        announce(watching != 0)
         return call2(FT_BITWISE_OR, a, not b, NULL, None)
     if isinstance(a, Tensor):
         x = <Tensor>a
@@ -221,6 +241,8 @@ cdef Tensor half_with_number(int op, Tensor x, object b, const double *par):
 
 
 cdef object call3(int op, object a, object b, object c, const double *par, object out):
+    if watching and not announced():
+        return watched(op, 3, a, b, c, par, out)
     if out is not None:
         return finish_out(op, out, general(op, a, b, c, 3, par))
     return general(op, a, b, c, 3, par)

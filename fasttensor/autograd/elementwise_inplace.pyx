@@ -11,6 +11,7 @@ from fasttensor.cpu.copy cimport overlaps, internal_overlap
 from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
+from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, row_label
 
 cdef extern from "elementwise.h":
@@ -27,6 +28,8 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     cdef Py_ssize_t sizes[64]
     cdef int code, rank, nin = row.nin
     cdef bint recording
+    if watching and not announced():
+        return watched_inplace(op, self, b, c, par)
     if not isinstance(self, Tensor):
         bad_operand(op, self, 1)
     x = <Tensor>self
@@ -94,6 +97,17 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     if recording:
         record_inplace(op, code, x, before, z, w, numbers.value[1], numbers.value[2], par)
     return x
+
+
+cdef object watched_inplace(int op, object self, object b, object c, const double *par):
+    cdef object token = begin(name_of(op) + "_", (self, b, c)[:rows[op].nin]), result = None
+    announce(True)
+    try:
+        result = inplace(op, self, b, c, par)
+    finally:
+        announce(False)
+        finish(token, result)
+    return result
 
 
 cdef bint fits(Tensor x, const Py_ssize_t *sizes) noexcept:

@@ -11,6 +11,7 @@ from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
 from fasttensor.autograd.recording cimport edge
+from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
     release, run_hooks, after_node, check_anomaly, accumulate_retained, accumulate_grad, fitting, check_hook)
@@ -193,7 +194,7 @@ cdef class Sweep:
         if g is not None:
             if node.n_outputs > 1:
                 g = tuple(<list>g)
-            grads = node.run(node, g)
+            grads = watched_run(node, g) if watching else node.run(node, g)
             if anomaly_enabled():
                 check_anomaly(node, grads)
             if node.extra is not None:
@@ -285,6 +286,16 @@ cdef class Sweep:
             else:
                 leaf = item
                 leaf.visit, leaf.pending, leaf.needed, leaf.acc = visit, pending, needed, grad
+
+
+cdef object watched_run(Node node, object g):
+    """A node's backward that listeners are told of."""
+    cdef object token = begin(node.label, (node, g)), grads = None
+    try:
+        grads = node.run(node, g)
+    finally:
+        finish(token, grads)
+    return grads
 
 
 cdef tuple check_seed(Tensor root, object g, str name):

@@ -128,3 +128,10 @@ KERNELS = {
     "dropout": "dropout",
     "dropout_backward": "dropout",
 }
+
+
+def __getattr__(name):
+    if name == "amp":
+        from importlib import import_module
+        return import_module(__name__ + ".amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

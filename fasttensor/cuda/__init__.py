@@ -85,3 +85,10 @@ def memory_allocated(device=None):
 def max_memory_allocated(device=None):
     """The most bytes of GPU memory that were in use."""
     return 0
+
+
+def __getattr__(name):
+    if name == "amp":
+        from importlib import import_module
+        return import_module(__name__ + ".amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

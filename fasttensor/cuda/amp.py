@@ -1,0 +1,9 @@
+"""``torch.cuda.amp``, found in ``fasttensor.amp`` on first use."""
+
+
+def __getattr__(name):
+    from fasttensor.amp.devices import names
+    found = names("cuda")
+    if name in found:
+        return found[name]
+    raise AttributeError(f"module 'torch.cuda.amp' has no attribute {name!r}")
