@@ -18,6 +18,7 @@ from fasttensor.autograd.accumulate cimport (
 from fasttensor.autograd.recording import anomaly_enabled
 
 cdef unsigned long _run = 0
+cdef Sweep _current = None                  # the innermost run
 cdef object _lock = threading.RLock()       # runs share the state in nodes, so one thread at a time
 
 cdef class Sweep:
@@ -319,9 +320,14 @@ cdef tuple check_seed(Tensor root, object g, str name):
     return g, root.nr
 
 
+def selecting():
+    """Whether the innermost run of the engine computes the gradients of given inputs only."""
+    return _current is not None and _current.selective
+
+
 cdef object sweep(list outputs, list gradients, bint keep, bint create, object inputs, bint accumulate, str name, bint allow_unused):
-    global _run
-    cdef Sweep s
+    global _run, _current
+    cdef Sweep s, outer
     cdef Tensor t
     cdef list roots = [], seeds = []
     cdef bint before
@@ -344,9 +350,11 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
                 s.captured[id(e) if e is t else (id(e), t.nr)] = i
         before = grad_enabled()
         set_grad_enabled_flag(create)
+        outer, _current = _current, s
         try:
             s.execute(roots, seeds)
         finally:
+            _current = outer
             set_grad_enabled_flag(before)
             s.leave()
     if inputs is None:

@@ -96,11 +96,38 @@ cdef tuple output_meta(Node node, int nr):
 
 
 class SavedHooks:
-    """A value that the user's pack hook made, with the hook that turns it back."""
-    __slots__ = ("value", "unpack")
+    """A value that the user's pack hook made, with the hook that turns it back, and where the tensor's gradient
+    goes: (edge, output number), None for an edge without gradient; of an output of the node itself, a number."""
+    __slots__ = ("value", "unpack", "history")
 
-    def __init__(self, value, unpack):
-        self.value, self.unpack = value, unpack
+    def __init__(self, value, unpack, history):
+        self.value, self.unpack, self.history = value, unpack, history
+
+
+cdef object identity_backward(Node node, object grad):
+    return grad
+
+
+cdef object unpacked(Node node, object saved):
+    """What the unpack hook gives, with the history of the tensor that was saved."""
+    cdef object value = saved.unpack(saved.value), history = saved.history
+    cdef Tensor t
+    cdef Node link
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}")
+    if history is None or not grad_enabled():
+        return value
+    t = alias(<Tensor>value)
+    if type(history) is int:
+        set_history(t, node, history)
+    elif type(history[0]) is Node:
+        set_history(t, history[0], history[1])
+    else:
+        # a leaf is its own end of the graph: the unpacked tensor leads to it
+        link = new_node(identity_backward, "AliasBackward0")
+        link.inputs.append(history[0])
+        set_history(t, link, 0)
+    return t
 
 
 cdef bint set_saved(Node node, tuple values) except False:
@@ -134,14 +161,24 @@ cdef bint set_saved(Node node, tuple values) except False:
     return True
 
 
+cdef object history_of(Node node, Tensor t, int i):
+    cdef object e
+    if (node.saved_output >> i) & 1:
+        return t.nr if is_float_code(t.code) or is_complex_code(t.code) else None
+    e = edge(t)
+    return None if e is None else (e, t.nr)
+
+
 cdef pack_saved(Node node):
+    cdef int i
     pack = _saved_hooks[len(_saved_hooks) - 1]
     if isinstance(pack, str):
         raise RuntimeError(pack)
     before = grad_enabled()
     set_grad_enabled_flag(False)
     try:
-        node.saved = tuple([None if v is None else SavedHooks(pack[0](v), pack[1]) for v in node.saved])
+        node.saved = tuple([None if v is None else SavedHooks(pack[0](v), pack[1], history_of(node, v, i))
+                            for i, v in enumerate(node.saved)])
     finally:
         set_grad_enabled_flag(before)
     node.saved_output = 0
@@ -162,7 +199,7 @@ cdef tuple get_saved(Node node):
     for v in values:
         if v is not None:
             if type(v) is SavedHooks:
-                return tuple([None if s is None else s.unpack(s.value) for s in values])
+                return tuple([None if s is None else unpacked(node, s) for s in values])
             t = <Tensor>v
             if t.store is not None:
                 total += t.store.version
