@@ -64,7 +64,7 @@ DIRECTIVES = dict(
 OPENMP = {"fasttensor._core.parallel"}
 BASELINE = {"fasttensor._core.cpucheck"}  # must run on any CPU of the platform
 EXTRA_SOURCES = {"fasttensor.cpu.elementwise": "fasttensor/cpu/generated/*.c"}
-LIBRARIES = {"fasttensor.cpu.elementwise": ["mvec", "m"]}
+LIBRARIES = {name: ["mvec", "m"] for name in ("fasttensor.cpu.elementwise", "fasttensor.cpu.gemm.blocks")}  # vector math of scalar.h
 
 
 def load_codegen():

@@ -13,6 +13,8 @@ cdef struct Iterator:
     Py_ssize_t count
     Py_ssize_t sizes[64]
     Py_ssize_t steps[8][64]               # bytes
+    unsigned char item[8]                 # bytes of an operand's element, 0 where it stands for all of them or is not known
+    bint move                             # the loop copies operand 1 to operand 0 bit by bit
     char *ptr[8]
 
 # Broadcast of the operands' shapes into `sizes` (returns the rank); raises RuntimeError

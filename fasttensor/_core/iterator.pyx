@@ -2,15 +2,19 @@
 
 Dimensions are ordered by the result's strides and merged where every operand allows it, so that
 most operations end as one plain loop. Where an operand runs across the inner dimension (a
-transposed one), that dimension is cut into tiles, which keeps the operand's cache lines in use.
+transposed one), the work goes by square tiles of which that operand is turned first (transpose.h).
 """
-from libc.string cimport memcpy
 from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, describe
 from fasttensor._core.parallel cimport parallel_for
 
+cdef extern from "transpose.h" nogil:
+    enum: FT_TILE
+    void ft_transpose(char *dst, Py_ssize_t ds, const char *src, Py_ssize_t ss, Py_ssize_t n, Py_ssize_t m, int size)
+    void ft_tile(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, const unsigned char *size,
+                 Py_ssize_t n, Py_ssize_t m, const double *par)
+
 cdef enum:
-    TILE = 64
     SMALL = 8192        # elements below which dropping the GIL costs more than it gives
 
 cdef struct Job:
@@ -48,7 +52,7 @@ cdef int broadcast_sizes(str op, Tensor a, Tensor b, Tensor c, Py_ssize_t *sizes
 
 cdef void start(Iterator *it, int rank, const Py_ssize_t *sizes) noexcept nogil:
     cdef int d
-    it.nop, it.rank, it.count = 0, rank, 1
+    it.nop, it.rank, it.count, it.move = 0, rank, 1, False
     for d in range(rank):
         it.sizes[d] = sizes[rank - 1 - d]
         it.count *= sizes[d]
@@ -57,7 +61,7 @@ cdef void start(Iterator *it, int rank, const Py_ssize_t *sizes) noexcept nogil:
 cdef void add_operand(Iterator *it, Tensor t) noexcept:
     cdef int d, k, nop = it.nop
     cdef Py_ssize_t item = ITEMSIZE[t.code]
-    it.ptr[nop] = t.ptr
+    it.ptr[nop], it.item[nop] = t.ptr, item
     for d in range(it.rank):
         k = t.rank - 1 - d
         it.steps[nop][d] = t.steps[k] * item if k >= 0 and t.sizes[k] != 1 else 0
@@ -66,7 +70,7 @@ cdef void add_operand(Iterator *it, Tensor t) noexcept:
 
 cdef void add_scalar(Iterator *it, void *value) noexcept nogil:
     cdef int d
-    it.ptr[it.nop] = <char *>value
+    it.ptr[it.nop], it.item[it.nop] = <char *>value, 0
     for d in range(it.rank):
         it.steps[it.nop][d] = 0
     it.nop += 1
@@ -74,7 +78,7 @@ cdef void add_scalar(Iterator *it, void *value) noexcept nogil:
 
 cdef void add_raw(Iterator *it, char *ptr, const Py_ssize_t *byte_steps) noexcept nogil:
     cdef int d
-    it.ptr[it.nop] = ptr
+    it.ptr[it.nop], it.item[it.nop] = ptr, 0
     for d in range(it.rank):
         it.steps[it.nop][d] = byte_steps[it.rank - 1 - d]
     it.nop += 1
@@ -187,31 +191,40 @@ cdef bint crosses(Iterator *it) noexcept nogil:
     return False
 
 
-cdef void run_tiled(Iterator *it, loop_fn loop, const double *par, Py_ssize_t grain) noexcept nogil:
-    """Dimension 0 cut into tiles, whose index becomes the third dimension."""
-    cdef Iterator part
-    cdef Job job
-    cdef int k, d
-    cdef Py_ssize_t tiles = it.sizes[0] // TILE, rest = it.sizes[0] % TILE
-    job.it, job.loop, job.par = &part, loop, par
-    if tiles:
-        part.nop, part.rank, part.count = it.nop, it.rank + 1, it.count // it.sizes[0] * tiles * TILE
-        part.sizes[0], part.sizes[1], part.sizes[2] = TILE, it.sizes[1], tiles
+cdef void walk_tiles(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The tiles [begin, end); those along dimension 0 follow each other."""
+    cdef Job *job = <Job *>context
+    cdef Iterator *it = job.it
+    cdef char *p[8]
+    cdef Py_ssize_t s0[8]
+    cdef Py_ssize_t s1[8]
+    cdef unsigned char turned[8]
+    cdef Py_ssize_t tile, rest, at, n, m, wide = (it.sizes[0] + FT_TILE - 1) // FT_TILE, high = (it.sizes[1] + FT_TILE - 1) // FT_TILE
+    cdef int d, k, nop = it.nop
+    for k in range(nop):
+        s0[k], s1[k] = it.steps[k][0], it.steps[k][1]
+        turned[k] = it.item[k] if k > 0 and s1[k] == it.item[k] and s0[k] != s1[k] and s0[k] != 0 else 0
+    for tile in range(begin, end):
+        for k in range(nop):
+            p[k] = it.ptr[k] + (tile % wide) * FT_TILE * s0[k] + (tile // wide % high) * FT_TILE * s1[k]
+        n = min(<Py_ssize_t>FT_TILE, it.sizes[0] - (tile % wide) * FT_TILE)
+        m = min(<Py_ssize_t>FT_TILE, it.sizes[1] - (tile // wide % high) * FT_TILE)
+        rest = tile // wide // high
         for d in range(2, it.rank):
-            part.sizes[d + 1] = it.sizes[d]
-        for k in range(it.nop):
-            part.ptr[k] = it.ptr[k]
-            part.steps[k][0], part.steps[k][1] = it.steps[k][0], it.steps[k][1]
-            part.steps[k][2] = it.steps[k][0] * TILE
-            for d in range(2, it.rank):
-                part.steps[k][d + 1] = it.steps[k][d]
-        parallel_for(part.count, grain, walk, &job)
-    if rest:
-        memcpy(&part, it, sizeof(Iterator))
-        part.sizes[0], part.count = rest, it.count // it.sizes[0] * rest
-        for k in range(it.nop):
-            part.ptr[k] += tiles * TILE * it.steps[k][0]
-        parallel_for(part.count, grain, walk, &job)
+            at = rest % it.sizes[d]
+            rest //= it.sizes[d]
+            for k in range(nop):
+                p[k] += at * it.steps[k][d]
+        if it.move and turned[1] and s0[0] == it.item[0]:
+            ft_transpose(p[0], s1[0], p[1], s0[1], n, m, it.item[0])
+        else:
+            ft_tile(job.loop, nop, p, s0, s1, turned, n, m, job.par)
+
+
+cdef void run_tiled(Iterator *it, Job *job, Py_ssize_t grain) noexcept nogil:
+    cdef Py_ssize_t tiles = ((it.sizes[0] + FT_TILE - 1) // FT_TILE) * ((it.sizes[1] + FT_TILE - 1) // FT_TILE)
+    tiles *= it.count // (it.sizes[0] * it.sizes[1])
+    parallel_for(tiles, max(<Py_ssize_t>1, grain // (FT_TILE * FT_TILE)), walk_tiles, job)
 
 
 cdef void run(Iterator *it, loop_fn loop, const double *par, Py_ssize_t grain) noexcept:
@@ -219,11 +232,11 @@ cdef void run(Iterator *it, loop_fn loop, const double *par, Py_ssize_t grain) n
     if it.count == 0:
         return
     job.it, job.loop, job.par = it, loop, par
-    if it.count < SMALL:
+    if it.count < SMALL and it.count <= grain:
         walk(&job, 0, it.count)
         return
     with nogil:
-        if 2 <= it.rank < 60 and it.sizes[0] > TILE and it.sizes[1] > 8 and crosses(it):
-            run_tiled(it, loop, par, grain)
+        if it.rank >= 2 and it.sizes[0] > 8 and it.sizes[1] > 8 and crosses(it):
+            run_tiled(it, &job, grain)
         else:
             parallel_for(it.count, grain, walk, &job)

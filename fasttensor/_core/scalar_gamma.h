@@ -8,11 +8,11 @@
 FT_FN double ft_lgamma(double x) {
     double a = fabs(x), low = a < 8, product = a * (a + 1) * (a + 2) * (a + 3) * (a + 4) * (a + 5) * (a + 6) * (a + 7);
     double z = low ? a + 8 : a, q = 1 / (z * z);
-    double r = (z - 0.5) * log(z) - z + 0.91893853320467274
+    double r = (z - 0.5) * log_f64(z) - z + 0.91893853320467274
                + (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188))))) / z;
-    r = low ? r - log(product) : r;
+    r = low ? r - log_f64(product) : r;
     double f = a - floor(a), s = sin(FT_PI * (f > 0.5 ? 1 - f : f));
-    double reflected = log(FT_PI / (a * s)) - r;
+    double reflected = log_f64(FT_PI / (a * s)) - r;
     r = x < 0 ? reflected : r;
     r = (x == 1) | (x == 2) ? 0 : r;
     return a == (double)INFINITY ? a : r;
@@ -45,7 +45,7 @@ FT_FN ft_f64 digamma_f64(ft_f64 x) {
     /* the tangent of the fraction alone: it loses nothing to the size of x */
     double a = x < 0 ? 1 - x : x, reflected = FT_PI / tan(FT_PI * (x - floor(x + 0.5)));
     double low = a < 10, z = low ? a + 10 : a, q = 1 / (z * z);
-    double r = log(z) - 0.5 / z - q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132
+    double r = log_f64(z) - 0.5 / z - q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132
                - q * (691.0 / 32760 - q * (1.0 / 12)))))));
     r = low ? r - ft_reciprocals(a, 0) : r;
     r = x < 0 ? r - reflected : r;
@@ -103,10 +103,10 @@ FT_BIG ft_f64 polygamma_f64(ft_f64 n, ft_f64 x) {
 
 /* x^a exp(-x) / gamma(a): near x = a by Stirling's series, where a log(x) - x - lgamma(a) cancels */
 FT_FN ft_f64 ft_gamma_density(ft_f64 a, ft_f64 x) {
-    if (a < 10) return exp(a * log(x) - x - lgamma_f64(a));
+    if (a < 10) return exp(a * log_f64(x) - x - lgamma_f64(a));
     double m = (x - a) / a, q = 1 / (a * a);
     double stirling = (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q / 1680))) / a;
-    return sqrt(a / (2 * FT_PI)) * exp(a * (log1p(m) - m) - stirling);
+    return sqrt(a / (2 * FT_PI)) * exp(a * (log1p_f64(m) - m) - stirling);
 }
 /* P or Q: the series DLMF 8.7.1, the continued fraction 8.9.2 by Lentz's method, 8.12.3 for huge a */
 FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
@@ -117,7 +117,7 @@ FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
     if (isinf(x)) return !upper;
     double l = x / a;
     if (a > 1e6 && fabs(l - 1) < 0.3) {
-        double m = l - 1, eta = copysign(sqrt(2 * (m - log1p(m))), m);
+        double m = l - 1, eta = copysign(sqrt(2 * (m - log1p_f64(m))), m);
         double c0 = fabs(eta) < 1e-3 ? -1.0 / 3 + eta / 12 : 1 / m - 1 / eta;
         double rest = exp(-0.5 * a * eta * eta) / sqrt(2 * FT_PI * a) * c0;
         return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + rest : 0.5 * erfc(-eta * sqrt(a / 2)) - rest;
@@ -164,17 +164,17 @@ FT_FN double ft_erfinv_ratio(double w, int few) {
     return w < 6.25 ? middle : s < 4 ? tail : far;
 }
 FT_FN double ft_erfinv(double x, int few) {
-    double r = x * ft_erfinv_ratio(-log((1 - x) * (1 + x)), few);
+    double r = x * ft_erfinv_ratio(-log_f64((1 - x) * (1 + x)), few);
     return fabs(x) == 1 ? x * (double)INFINITY : r;
 }
 FT_FN double ft_ndtri(double p, int few) {
-    double w = -log(4 * p * (1 - p)), ratio = ft_erfinv_ratio(w, few);
+    double w = -log_f64(4 * p * (1 - p)), ratio = ft_erfinv_ratio(w, few);
     double far = FT_CHEB(ft_erfinv_3, (sqrt(w) - 17) / 10.5);
     double r = (2 * p - 1) * 1.41421356237309505 * (w < 42.25 ? ratio : far);
     return p == 0 ? -(double)INFINITY : p == 1 ? (double)INFINITY : r;
 }
 FT_FN double ft_log_ndtr(double x, int few) {
-    double t = x * 0.70710678118654752, low = log(ft_erfcx(-t, few) / 2) - t * t, high = log1p(-erfc(t) / 2);
+    double t = x * 0.70710678118654752, low = log_f64(ft_erfcx(-t, few) / 2) - t * t, high = log1p_f64(-erfc(t) / 2);
     return x < -1 ? low : high;
 }
 FT_FITTED(erfcx) FT_FITTED(erfinv) FT_FITTED(ndtri) FT_FITTED(log_ndtr)

@@ -11,9 +11,9 @@
 #define FT_SIMD2(name) \
     __attribute__((const, simd("notinbranch"))) double name(double, double); \
     __attribute__((const, simd("notinbranch"))) float name##f(float, float);
-FT_SIMD1(exp) FT_SIMD1(log) FT_SIMD1(sin) FT_SIMD1(cos) FT_SIMD1(tan) FT_SIMD1(asin) FT_SIMD1(acos) FT_SIMD1(atan)
+FT_SIMD1(exp) FT_SIMD1(sin) FT_SIMD1(cos) FT_SIMD1(tan) FT_SIMD1(asin) FT_SIMD1(acos) FT_SIMD1(atan)
 FT_SIMD1(sinh) FT_SIMD1(cosh) FT_SIMD1(tanh) FT_SIMD1(asinh) FT_SIMD1(acosh) FT_SIMD1(atanh) FT_SIMD1(exp2)
-FT_SIMD1(expm1) FT_SIMD1(log2) FT_SIMD1(log10) FT_SIMD1(log1p) FT_SIMD1(erf) FT_SIMD1(erfc)
+FT_SIMD1(expm1) FT_SIMD1(erf) FT_SIMD1(erfc)
 FT_SIMD2(pow) FT_SIMD2(atan2) FT_SIMD2(hypot)
 #endif
 #endif
@@ -31,11 +31,13 @@ FT_SIMD2(pow) FT_SIMD2(atan2) FT_SIMD2(hypot)
 #define FT_F64_F(name) name##_f64
 #define FT_REAL(M) M(ft_f32, FT_F32_L, FT_F32_F) M(ft_f64, FT_F64_L, FT_F64_F)
 
-FT_LIBM1(exp) FT_LIBM1(log) FT_LIBM1(sin) FT_LIBM1(cos) FT_LIBM1(tan) FT_LIBM1(asin) FT_LIBM1(acos) FT_LIBM1(atan)
+FT_LIBM1(exp) FT_LIBM1(sin) FT_LIBM1(cos) FT_LIBM1(tan) FT_LIBM1(asin) FT_LIBM1(acos) FT_LIBM1(atan)
 FT_LIBM1(sinh) FT_LIBM1(cosh) FT_LIBM1(tanh) FT_LIBM1(asinh) FT_LIBM1(acosh) FT_LIBM1(atanh) FT_LIBM1(exp2)
-FT_LIBM1(expm1) FT_LIBM1(log2) FT_LIBM1(log10) FT_LIBM1(log1p) FT_LIBM1(erf) FT_LIBM1(erfc) FT_LIBM1(sqrt)
+FT_LIBM1(expm1) FT_LIBM1(erf) FT_LIBM1(erfc) FT_LIBM1(sqrt)
 FT_LIBM1(fabs) FT_LIBM1(rint) FT_LIBM1(floor) FT_LIBM1(ceil) FT_LIBM1(trunc)
 FT_LIBM2(pow) FT_LIBM2(atan2) FT_LIBM2(hypot) FT_LIBM2(copysign) FT_LIBM2(fmod)
+
+#include "scalar_log.h"
 
 FT_FN ft_f32 fma_f32(ft_f32 a, ft_f32 b, ft_f32 c) { return fmaf(a, b, c); }
 FT_FN ft_f64 fma_f64(ft_f64 a, ft_f64 b, ft_f64 c) { return fma(a, b, c); }

@@ -1,11 +1,14 @@
 """What the loop templates need of each row: names, operand types and C text, by dtype."""
 
+import re
 from dataclasses import dataclass
 
 from . import expr
 from .dtypes import BY_NAME, BY_SUFFIX, DTYPES
 from .table import OPS
 
+# Calls that cost no more than arithmetic.
+CHEAP = {"where", "maximum", "minimum", "abs", "square"}
 PROMOTE_CODE = {"same": 0, "float": 1, "bool": 2, "real": 3}
 
 
@@ -36,6 +39,13 @@ class Loop:
     text: str
     fast: str | None = None
     fast_if: str | None = None
+
+    @property
+    def repeated(self):
+        """The operands of which one element may stand for the row in a body of its own (a broadcast column, a number).
+        Where the arithmetic costs more than filling a buffer with that element, and for rarer dtypes, the buffer does."""
+        cheap = {name.rsplit("_", 1)[0] for name in re.findall(r"(\w+)\(", self.text)} <= CHEAP
+        return self.operands if len(self.operands) == 2 and self.suffix in ("f32", "f64") and cheap and not self.fast else ()
 
 
 def code_name(op):

@@ -41,8 +41,9 @@ ROWS = (
     _act("celu", "where(x > 0, x, alpha * expm1(x / alpha))", "where(x > 0, g, g * exp(x / alpha))",
          "elu with a slope of 1 at zero for every `alpha`.", params={"alpha": 1.0}, namespace=BOTH,
          check=("alpha != 0", "RuntimeError", "ZeroDivisionError: alpha cannot be 0")),
-    _act("_gelu_erf", "0.5 * x * (1 + erf(x * 0.7071067811865476))",
-         "g * (0.5 * (1 + erf(x * 0.7071067811865476)) + x * (0.3989422804014327 * exp(-0.5 * x * x)))",
+    _act("_normal_cdf", "_normal_cdf(x)", "g * (0.3989422804014327 * exp(-0.5 * x * x))",
+         "The normal distribution function, to the absolute accuracy that an activation needs."),
+    _act("_gelu_erf", "x * _normal_cdf(x)", "g * (_normal_cdf(x) + x * (0.3989422804014327 * exp(-0.5 * x * x)))",
          "The Gaussian error linear unit, by the error function.", source="Hendrycks and Gimpel, arXiv 1606.08415"),
     _act("_gelu_tanh", f"0.5 * x * (1 + {_TANH})",
          f"g * (0.5 * (1 + {_TANH}) + 0.5 * x * (1 - square({_TANH}))"

@@ -115,4 +115,16 @@ FT_COPY_LOOP(copy_2, uint16_t)
 FT_COPY_LOOP(copy_4, float)
 FT_COPY_LOOP(copy_8, double)
 FT_COPY_LOOP(copy_16, ft_16)
+
+/* n rows of par[0] bytes each; a row that ends between two lines is finished by a line that overlaps the one before. */
+static void copy_rows(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par) {
+    const ptrdiff_t bytes = (ptrdiff_t)par[0];
+    char *d = p[0];
+    const char *x = p[1];
+    for (ptrdiff_t i = 0; i < n; i++, d += s[0], x += s[1]) {
+        if (bytes < 64) { memcpy(d, x, (size_t)bytes); continue; }
+        for (ptrdiff_t b = 0; b + 64 <= bytes; b += 64) memcpy(d + b, x + b, 64);
+        memcpy(d + bytes - 64, x + bytes - 64, 64);
+    }
+}
 #endif

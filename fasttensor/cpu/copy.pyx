@@ -11,9 +11,11 @@ cdef extern from "convert.h" nogil:
     void copy_4(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
     void copy_8(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
     void copy_16(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
+    void copy_rows(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept
 
 cdef enum:
     GRAIN = 65536
+    LONG_ROW = 8192     # bytes of a row above which the call of a loop costs nothing
 
 
 cdef loop_fn copy_loop(int src, int dst) noexcept nogil:
@@ -50,6 +52,26 @@ cdef bint internal_overlap(Tensor x) noexcept:
     return False
 
 
+cdef void move(Iterator *it, int code) noexcept:
+    """A copy within one dtype."""
+    cdef int d, size = ITEMSIZE[code]
+    cdef double row
+    cdef Py_ssize_t n = it.sizes[0]
+    if it.rank < 2 or it.steps[0][0] != size or it.steps[1][0] != size or n * size > LONG_ROW:
+        it.move = True
+        run(it, copy_loop(code, code), NULL, GRAIN)
+        return
+    # rows so short that their cost is the call of a loop for each: the rows are the elements of the loop
+    row = n * size
+    it.rank -= 1
+    it.count //= n
+    it.item[0] = it.item[1] = 0
+    for d in range(it.rank):
+        it.sizes[d] = it.sizes[d + 1]
+        it.steps[0][d], it.steps[1][d] = it.steps[0][d + 1], it.steps[1][d + 1]
+    run(it, copy_rows, &row, max(<Py_ssize_t>1, GRAIN // n))
+
+
 cdef bint copy_cpu(Tensor dst, Tensor src) except False:
     cdef Iterator it
     cdef Tensor plain
@@ -71,7 +93,10 @@ cdef bint copy_cpu(Tensor dst, Tensor src) except False:
     add_operand(&it, dst)
     add_operand(&it, src)
     finish(&it)
-    run(&it, copy_loop(src.code, dst.code), NULL, GRAIN)
+    if src.code == dst.code:
+        move(&it, dst.code)
+    else:
+        run(&it, copy_loop(src.code, dst.code), NULL, GRAIN)
     return True
 
 

@@ -5,10 +5,15 @@
 #include <string.h>
 #include "../_core/half.h"
 
-#define FT_BLOCK_BYTES 4096
+#define FT_BLOCK_BYTES 2048
 #define FT_MAX_OPERANDS 7
 
-#define FT_MOVE(T) for (ptrdiff_t i = 0; i < n; i++) *(T *)(dst + i * ds) = *(const T *)(src + i * ss); break;
+/* a repeated element, elements brought together and elements spread out each have a loop that the compiler knows best */
+#define FT_MOVE(T) \
+    if (ds != (ptrdiff_t)sizeof(T)) for (ptrdiff_t i = 0; i < n; i++) *(T *)(dst + i * ds) = *(const T *)(src + i * ss); \
+    else if (ss) for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i] = *(const T *)(src + i * ss); \
+    else { const T v = *(const T *)src; for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i] = v; } \
+    break;
 typedef struct { uint64_t a, b; } ft_pair;
 static void ft_move(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, ptrdiff_t n, int size) {
     switch (size) {
