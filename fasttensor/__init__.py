@@ -25,4 +25,4 @@ from fasttensor import _assemble  # noqa: E402
 
 _assemble.fill(globals())
 
-__version__ = "0.1.0"
+from fasttensor.version import __version__  # noqa: E402 - PyTorch's, which scripts check; fasttensor.version.fasttensor is this library's

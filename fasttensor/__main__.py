@@ -21,8 +21,8 @@ def main(arguments):
         print(__doc__.strip())
         return
     if arguments[:1] in (["-V"], ["--version"]):
-        import fasttensor
-        print("fasttensor", fasttensor.__version__)
+        from fasttensor import version
+        print("fasttensor", version.fasttensor)
         return
     kind = arguments[0] if arguments[:1] in (["-m"], ["-c"]) else "script"
     rest = arguments if kind == "script" else arguments[1:]

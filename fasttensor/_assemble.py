@@ -12,7 +12,8 @@ from fasttensor.functional import FAMILIES
 # Subpackages that are imported when they are first named.
 SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
                "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
-               "functional", "masked", "multiprocessing", "cpu", "array_api")
+               "functional", "masked", "multiprocessing", "cpu", "array_api", "storage", "return_types", "futures", "accelerator", "mps", "xpu",
+               "torch_version", "__config__", "__future__")
 # Names that a module provides when they are first used.
 LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
         "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random",
@@ -21,7 +22,10 @@ LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization",
                          "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
                          "autocast_increment_nesting", "autocast_decrement_nesting", "is_autocast_cpu_enabled",
                          "set_autocast_cpu_enabled", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype", "get_autocast_gpu_dtype",
-                         "set_autocast_gpu_dtype"), "amp.settings")}
+                         "set_autocast_gpu_dtype"), "amp.settings"),
+        "compile": "compiler", "fork": "jit", "wait": "jit",
+        **dict.fromkeys(("TypedStorage", "Storage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage", "LongStorage", "IntStorage",
+                         "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"), "storage")}
 
 
 class layout:
@@ -38,6 +42,8 @@ class layout:
 
 
 strided = layout("strided")
+# Programs compare a tensor's layout with these; no tensor has them.
+OTHER_LAYOUTS = {name: layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")}
 dispatch.set_hook("strided", strided)
 
 
@@ -60,7 +66,7 @@ def gather(kind, namespace):
 def fill(namespace):
     """Set every public name of `fasttensor`, and install Tensor's methods."""
     names = {
-        "Tensor": Tensor, "Size": Size, "device": device, "dtype": dtype.dtype, "autograd": autograd, "layout": layout, "strided": strided,
+        "Tensor": Tensor, "Size": Size, "device": device, "dtype": dtype.dtype, "autograd": autograd, "layout": layout, "strided": strided, **OTHER_LAYOUTS,
         "get_default_device": get_default_device, "set_default_device": set_default_device, "UntypedStorage": storage.Storage,
         "memory_stats": storage.memory_stats, "reset_peak_memory_stats": storage.reset_peak_memory_stats,
         "empty_cache": storage.empty_cache, "set_num_threads": parallel.set_num_threads, "get_num_threads": parallel.get_num_threads,
@@ -71,6 +77,7 @@ def fill(namespace):
     names.update((name, getattr(grad_mode, name)) for name in grad_mode.__all__)
     names.update((name, getattr(copying, name)) for name in
                  ("memory_format", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
+    names["legacy_contiguous_format"] = copying.contiguous_format
     methods = {}
     names.update((name, function) for name, function in generated_functions.NAMESPACES["torch"].items() if name[0] != "_")
     methods.update(generated_functions.METHODS)

@@ -8,7 +8,7 @@ bounded; beyond the bound blocks go back to the system at once.
 cimport cython
 from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBUF_ND, PyBUF_STRIDES, PyBUF_FORMAT
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 import sys
 
 cdef extern from "<stdlib.h>" nogil:
@@ -58,6 +58,14 @@ cdef extern from *:
     int __builtin_clzll(unsigned long long x) noexcept nogil
 
 
+cdef Py_ssize_t place(Storage self, Py_ssize_t index) except -1:
+    if not -<Py_ssize_t>self.length <= index < <Py_ssize_t>self.length:
+        raise IndexError(f"index {index} is out of bounds for a storage of {self.length} bytes")
+    if self.dev != 0:
+        raise RuntimeError("this storage is not in the CPU's memory: copy the tensor with .cpu() first")
+    return index + <Py_ssize_t>self.length if index < 0 else index
+
+
 @cython.freelist(128)
 cdef class Storage:
     """Untyped memory shared by a tensor and its views (PyTorch's ``UntypedStorage``)."""
@@ -65,6 +73,22 @@ cdef class Storage:
     def __cinit__(self):
         global live
         live += 1
+
+    def __init__(self, content=0):
+        """Uninitialised memory of a number of bytes, or the bytes of a sequence or buffer."""
+        cdef Storage made
+        cdef bytes data
+        if isinstance(content, int):
+            if content < 0:
+                raise RuntimeError(f"UntypedStorage: Storage size must be non-negative, got {content}")
+            made = new_storage(content)
+        else:
+            data = bytes(content)
+            made = new_storage(len(data))
+            if data:
+                memcpy(made.ptr, <char *>data, len(data))
+        self.ptr, self.length, self.capacity = made.ptr, made.length, made.capacity
+        made.capacity = 0           # the block is this object's now
 
     def __dealloc__(self):
         global live, used_bytes, cached_bytes
@@ -111,6 +135,16 @@ cdef class Storage:
     def tobytes(self):
         """A copy of the bytes."""
         return <bytes>self.ptr[:self.length] if self.length else b""
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return memoryview(self)[index].tolist()
+        return <unsigned char>self.ptr[place(self, index)]
+
+    def __setitem__(self, Py_ssize_t index, unsigned char value):
+        if self.read_only:
+            raise RuntimeError("this storage is not writable")
+        self.ptr[place(self, index)] = <char>value
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         if self.dev != 0:

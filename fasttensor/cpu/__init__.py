@@ -131,7 +131,11 @@ KERNELS = {
 
 
 def __getattr__(name):
-    if name == "amp":
+    if name == "amp" or not name.startswith("_") and name not in KERNELS.values():
         from importlib import import_module
-        return import_module(__name__ + ".amp")
+        if name == "amp":
+            return import_module(__name__ + ".amp")
+        streams = import_module(__name__ + ".streams")
+        if name in streams.__all__:
+            return getattr(streams, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

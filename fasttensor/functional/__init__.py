@@ -60,4 +60,9 @@ FAMILIES = (
     "rnn",
     "linear_cross_entropy",
     "forms",
+    "control",
+    "switches",
+    "removed",
+    "element_calls",
+    "memory",
 )

@@ -1,13 +1,13 @@
 """Argument handling of the indexing, sorting and joining functions: dims, indices, tuples of results, out=."""
-import collections
 import functools
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.index_arguments import check_writable, scalar_like
 from fasttensor.functional.common import give as deliver, in_place
+from fasttensor.functional.results import RESULTS
 
 # What the families import from here, some of it from elsewhere.
-__all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_place", "ints", "need_tensor", "result_class",
+__all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_place", "ints", "need_tensor", "RESULTS",
            "scalar_like", "tensor_list", "with_out", "wrap", "wrap_many"]
 
 
@@ -67,9 +67,3 @@ def with_out(function):
     def run(*args, out=None, **kwargs):
         return deliver(out, function(*args, **kwargs), name)
     return run
-
-
-@functools.lru_cache(None)
-def result_class(name, fields):
-    """A named tuple as PyTorch returns it: torch.return_types.sort and the like."""
-    return collections.namedtuple(name, fields)

@@ -14,7 +14,7 @@ clone, detach, basic_part = copying.clone, tensor_hooks.detach, basic_index.basi
 
 __all__ = [*FREE, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
            "chunk", "split", "split_with_sizes", "unbind", "broadcast_to", "is_same_size", "unsafe_chunk", "unsafe_split",
-           "result_type"]
+           "result_type", "is_signed", "is_inference", "get_device", "typename", "unsafe_split_with_sizes", "is_distributed"]
 
 
 def numel(input):
@@ -45,6 +45,36 @@ def is_complex(input):
 def is_signed(self):
     """Whether the dtype has negative values."""
     return self.dtype.is_signed
+
+
+def is_inference(input):
+    """Whether it was made in inference mode."""
+    return reinterpret.is_inference(input)
+
+
+def get_device(input):
+    """The index of the GPU that holds the tensor; -1 on the CPU."""
+    return -1 if input.is_cpu else input.device.index or 0
+
+
+def is_distributed(input):
+    """False: there are no distributed tensors."""
+    return False
+
+
+def typename(obj, /):
+    """PyTorch's name of an object's type: "torch.FloatTensor" of a float32 tensor.
+
+    >>> import fasttensor as torch
+    >>> torch.typename(torch.ones(2))
+    'torch.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = (getattr(kind, "__module__", None) or "").replace("fasttensor", "torch", 1)
+    module = "torch" if module.startswith("torch._core") else module
+    return kind.__qualname__ if module in ("", "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
 
 
 def is_nonzero(input):
@@ -202,7 +232,7 @@ def untyped_storage(self):
     return reinterpret.storage_of(self)
 
 
-unsafe_chunk, unsafe_split = chunk, split
+unsafe_chunk, unsafe_split, unsafe_split_with_sizes = chunk, split, split_with_sizes
 
 def _sum_to(g, dims, sizes):
     """A broadcast gradient summed back to an operand's shape."""
@@ -220,11 +250,14 @@ METHODS = {
     "ndimension": lambda self: self.ndim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
     "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
     "unsafe_chunk": chunk, "unsafe_split": split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
-    "is_inference": reinterpret.is_inference, "get_device": lambda self: -1 if self.is_cpu else 0, "is_pinned": lambda self: False,
+    "is_inference": reinterpret.is_inference, "get_device": get_device, "unsafe_split_with_sizes": split_with_sizes,
+    "is_pinned": lambda self: False,
     "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),
-    "is_sparse": property(lambda self: False), "is_quantized": property(lambda self: False), "is_mps": property(lambda self: False),
+    **{"is_" + kind: property(lambda self: False) for kind in (
+        "sparse", "sparse_csr", "quantized", "mps", "xpu", "xla", "ipu", "maia", "mtia", "vulkan", "mkldnn", "nested")},
     "is_neg": lambda self: False, "is_conj": lambda self: False, "resolve_conj": lambda self: self, "resolve_neg": lambda self: self,
     "is_coalesced": lambda self: True, "has_names": lambda self: False, "is_set_to": lambda self, other: self.data_ptr() == other.data_ptr()
     and self.shape == other.shape and self.stride() == other.stride(),
-    "storage": untyped_storage, "is_distributed": lambda self: False, "pin_memory": lambda self: self,
+    "is_distributed": is_distributed, "pin_memory": lambda self: self, "const_data_ptr": reinterpret.data_ptr,
+    "name": property(lambda self: None), "record_stream": lambda self, s: None,
 }

@@ -1,5 +1,4 @@
 """Factorisations of matrices: Cholesky, LU, QR, LDL, singular values, eigenvalues."""
-from collections import namedtuple
 
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import description
@@ -8,23 +7,24 @@ from fasttensor.autograd.rules.linalg import CholeskyEx, LuFactorEx, Qr, permuta
 from fasttensor.autograd.rules.linalg_spectral import Eig, Eigh, Svd
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import LinAlgError, check, matrix, square
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["cholesky", "lu_unpack", "qr", "geqrf", "svd", "lu"]
 
-CholeskyExResult = namedtuple("linalg_cholesky_ex", ["L", "info"])
-LuFactorResult = namedtuple("linalg_lu_factor", ["LU", "pivots"])
-LuFactorExResult = namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"])
-LuResult = namedtuple("linalg_lu", ["P", "L", "U"])
-LuUnpackResult = namedtuple("lu_unpack", ["P", "L", "U"])
-LdlFactorResult = namedtuple("linalg_ldl_factor", ["LD", "pivots"])
-LdlFactorExResult = namedtuple("linalg_ldl_factor_ex", ["LD", "pivots", "info"])
-QrLinalgResult = namedtuple("linalg_qr", ["Q", "R"])
-QrResult = namedtuple("qr", ["Q", "R"])
-GeqrfResult = namedtuple("geqrf", ["a", "tau"])
-SvdLinalgResult = namedtuple("linalg_svd", ["U", "S", "Vh"])
-SvdResult = namedtuple("svd", ["U", "S", "V"])
-EigResult = namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"])
-EighResult = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
+CholeskyExResult = RESULTS["linalg_cholesky_ex"]
+LuFactorResult = RESULTS["linalg_lu_factor"]
+LuFactorExResult = RESULTS["linalg_lu_factor_ex"]
+LuResult = RESULTS["linalg_lu"]
+LuUnpackResult = RESULTS["lu_unpack"]
+LdlFactorResult = RESULTS["linalg_ldl_factor"]
+LdlFactorExResult = RESULTS["linalg_ldl_factor_ex"]
+QrLinalgResult = RESULTS["linalg_qr"]
+QrResult = RESULTS["qr"]
+GeqrfResult = RESULTS["geqrf"]
+SvdLinalgResult = RESULTS["linalg_svd"]
+SvdResult = RESULTS["svd"]
+EigResult = RESULTS["linalg_eig"]
+EighResult = RESULTS["linalg_eigh"]
 
 
 def not_positive(value):

@@ -6,6 +6,7 @@ from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import elementwise_grad, reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
 from fasttensor.functional.common import check_tensor, describe, give, in_place
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "round", "positive", "fix", "arctan2",
            "polygamma", "mvlgamma", "clamp_min", "clamp_max", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
@@ -271,7 +272,6 @@ def frexp(input, *, out=None):
     """Mantissa in [0.5, 1) and int32 exponent with input = mantissa * 2 ** exponent."""
     if not input.is_floating_point():
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {describe(input)}")
-    from collections import namedtuple
     magnitude = input.detach().abs()
     plain = (magnitude > 0) & F["isfinite"](magnitude)
     tiny = magnitude < 1e-30 if input.dtype is not DTYPES["float16"] else magnitude < 0
@@ -283,7 +283,7 @@ def frexp(input, *, out=None):
     exponent = F["where"](plain, exponent, 0.0)
     half = F["trunc"](exponent / 2)
     mantissa = input * F["exp2"](-half) * F["exp2"](half - exponent)
-    return give(out, namedtuple("frexp", ["mantissa", "exponent"])(mantissa, exponent.to(DTYPES["int32"])), "frexp")
+    return give(out, RESULTS["frexp"](mantissa, exponent.to(DTYPES["int32"])), "frexp")
 
 
 def contains(self, value):

@@ -3,13 +3,48 @@ from fasttensor.autograd.generated_functions import INPLACE, NAMESPACES
 
 from . import embedding as _embedding
 from .conv import conv1d
+from .complex_parts import view_as_complex, view_as_real
 from .einsum import bilinear
+from .padding import channel_shuffle
+from .view_copies import copied
 
-_in_place = {name: function for name, function in INPLACE.items() if name[:-1] in NAMESPACES["torch"]}
+# In-place methods that `torch` names as functions too, beside those of the operation table.
+OF_METHODS = ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clamp_", "clip_", "detach_", "fix_",
+              "logit_", "nan_to_num_", "negative_")
+
+
+def _of_method(name):
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``Tensor.{name}`` as a function."
+    return function
+
+
+_in_place = {**{name: _of_method(name) for name in OF_METHODS},
+             **{name: function for name, function in INPLACE.items() if name[:-1] in NAMESPACES["torch"]}}
 globals().update(_in_place)
 
-__all__ = ["embedding", "embedding_bag", "bilinear", "conv_tbc", *_in_place]
+__all__ = ["embedding", "embedding_bag", "bilinear", "conv_tbc", "adjoint", "native_channel_shuffle", "view_as_complex_copy", "view_as_real_copy",
+           *_in_place]
 METHODS = {}
+view_as_complex_copy = copied(view_as_complex, "view_as_complex_copy")
+view_as_real_copy = copied(view_as_real, "view_as_real_copy")
+
+
+def adjoint(input):
+    """The conjugate of matrices with rows and columns exchanged.
+
+    >>> torch.adjoint(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+    tensor([[0., 0.],
+            [1., 0.]])
+    """
+    return input.adjoint()
+
+
+def native_channel_shuffle(input, groups):
+    """`nn.functional.channel_shuffle` as the kernel's name."""
+    return channel_shuffle(input, groups)
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):

@@ -1,5 +1,4 @@
 """Functions of matrices: determinants, pseudoinverse, rank, condition, exponential, least squares, low-rank factors."""
-from collections import namedtuple
 
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import Tensor, description
@@ -13,12 +12,13 @@ from fasttensor.functional.linalg_norm import matrix_norm
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.random import randn
 from fasttensor.functional.solving import inv_ex, solve_triangular
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["det", "slogdet", "logdet", "pinverse", "matrix_exp", "svd_lowrank", "pca_lowrank", "lobpcg"]
 
-SlogdetResult = namedtuple("slogdet", ["sign", "logabsdet"])
-SlogdetLinalgResult = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
-LstsqResult = namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
+SlogdetResult = RESULTS["slogdet"]
+SlogdetLinalgResult = RESULTS["linalg_slogdet"]
+LstsqResult = RESULTS["linalg_lstsq"]
 
 
 def det(A, *, out=None):
@@ -37,7 +37,9 @@ def slogdet(A, *, out=None):
 
     >>> import fasttensor as torch
     >>> torch.slogdet(torch.tensor([[-1.0]]))
-    slogdet(sign=tensor(-1.), logabsdet=tensor(0.))
+    torch.return_types.slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(0.))
     """
     square("slogdet", A)
     return deliver("slogdet", out, SlogdetResult(*apply(Slogdet, A)))

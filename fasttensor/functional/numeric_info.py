@@ -1,9 +1,13 @@
 """`finfo` and `iinfo`: the limits of the dtypes."""
 
+from math import e, inf, nan, pi
+
 from fasttensor._core.dtype import DTYPES, dtype, get_default_dtype
 
-__all__ = ["finfo", "iinfo"]
+__all__ = ["finfo", "iinfo", "e", "inf", "nan", "pi", "newaxis"]
 METHODS = {}
+
+newaxis = None      # an index that adds a dimension
 
 # bits, eps, max, smallest normal, resolution; bfloat16 as float32 cut to 16 bits
 _FLOAT = {

@@ -1,15 +1,15 @@
 """Order statistics: quantiles and the most frequent value."""
-from collections import namedtuple
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick, Select
 from fasttensor.functional.dims import deliver, require_size, tensor_argument, wrap
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["quantile", "nanquantile", "mode"]
 
-ModeResult = namedtuple("mode", ["values", "indices"])
+ModeResult = RESULTS["mode"]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 

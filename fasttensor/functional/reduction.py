@@ -1,5 +1,4 @@
 """Reductions: sums, products, extremes, logical tests, moments."""
-from collections import namedtuple
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
@@ -15,13 +14,14 @@ from fasttensor.functional.dims import (
     wrap,
     wrap_all,
 )
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["sum", "nansum", "mean", "nanmean", "prod", "amax", "amin", "max", "min", "aminmax", "argmax", "argmin", "any",
            "all", "count_nonzero", "var", "std", "var_mean", "std_mean", "logsumexp"]
 
-MaxResult = namedtuple("max", ["values", "indices"])
-MinResult = namedtuple("min", ["values", "indices"])
-AminmaxResult = namedtuple("aminmax", ["min", "max"])
+MaxResult = RESULTS["max"]
+MinResult = RESULTS["min"]
+AminmaxResult = RESULTS["aminmax"]
 BOOL, UINT8, INT64 = 0, 1, 5
 
 

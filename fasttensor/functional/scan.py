@@ -1,17 +1,17 @@
 """Running sums, products and extremes, and what is built on differences of neighbours."""
-from collections import namedtuple
 
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import scan as rules
 from fasttensor.functional.common import in_place
 from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid",
            "gradient"]
 
-CummaxResult = namedtuple("cummax", ["values", "indices"])
-CumminResult = namedtuple("cummin", ["values", "indices"])
+CummaxResult = RESULTS["cummax"]
+CumminResult = RESULTS["cummin"]
 INT64 = 5
 
 

@@ -1,5 +1,5 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
-from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, result_class, wrap
+from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 
 __all__ = ["unique", "unique_consecutive", "isin", "searchsorted", "bucketize", "bincount", "histc", "histogram", "histogramdd"]
 
@@ -281,7 +281,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
         counts = backend(x).uniform_histogram(x, edges, weights).to(x.dtype)
     if density:
         counts = counts / (edges.diff() * counts.sum())
-    return deliver(out, result_class("histogram", ("hist", "bin_edges"))(counts, edges), "histogram")
+    return deliver(out, RESULTS["histogram"](counts, edges), "histogram")
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
@@ -322,7 +322,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
             view[d] = -1
             counts = counts / e.diff().reshape(view)
         counts = counts / volume
-    return result_class("histogramdd", ("hist", "bin_edges"))(counts, tuple(edges))
+    return RESULTS["histogramdd"](counts, tuple(edges))
 
 
 METHODS = {"unique": unique, "unique_consecutive": unique_consecutive, "isin": isin, "bincount": bincount, "histc": histc,

@@ -1,5 +1,4 @@
 """Systems of linear equations: solve, inverses, triangular systems, least squares."""
-from collections import namedtuple
 from math import prod
 
 from fasttensor._core.dispatch import backend, is_grad_enabled
@@ -8,12 +7,13 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, is_vector, matrix, numbers, square
+from fasttensor.functional.results import RESULTS
 
 __all__ = ["inverse", "cholesky_solve", "cholesky_inverse", "triangular_solve", "lu_solve", "ormqr", "orgqr"]
 
-InvExResult = namedtuple("linalg_inv_ex", ["inverse", "info"])
-SolveExResult = namedtuple("linalg_solve_ex", ["result", "info"])
-TriangularSolveResult = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])
+InvExResult = RESULTS["linalg_inv_ex"]
+SolveExResult = RESULTS["linalg_solve_ex"]
+TriangularSolveResult = RESULTS["triangular_solve"]
 
 
 def singular(value):

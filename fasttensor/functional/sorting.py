@@ -1,13 +1,13 @@
 """Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
-from fasttensor.functional.arguments import description, need_tensor, result_class, with_out, wrap
+from fasttensor.functional.arguments import description, need_tensor, RESULTS, with_out, wrap
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
 
 
 def pair(name, values, indices):
-    return result_class(name, ("values", "indices"))(values, indices)
+    return RESULTS[name](values, indices)
 
 
 @with_out

@@ -1,5 +1,7 @@
 """Views in place (`t_`, `squeeze_` ...), and views that are copied (`t_copy`, `squeeze_copy` ...)."""
 
+import warnings
+
 from fasttensor._core.tensor import Size
 from fasttensor.autograd import cutting, permuting, tensor_hooks, views, writing
 from fasttensor.functional.basics import chunk, split, split_with_sizes, unbind
@@ -23,7 +25,7 @@ for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims"):
 METHODS["as_strided_"] = _in_place(cutting.as_strided, "as_strided_")
 
 
-def _copied(view, name):
+def copied(view, name):
     """The function that gives a contiguous copy of a view."""
     def function(input, *args, out=None, **kwargs):
         check_tensor(name, input)
@@ -50,9 +52,30 @@ _VIEWS = {
     "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind, "chunk": chunk,
 }
 for _name, _view in _VIEWS.items():
-    globals()[_name + "_copy"] = _copied(_view, _name + "_copy")
+    globals()[_name + "_copy"] = copied(_view, _name + "_copy")
     __all__.append(_name + "_copy")
 METHODS["narrow_copy"] = globals()["narrow_copy"]
+
+
+def _resized(self, size):
+    if self.requires_grad:
+        raise RuntimeError("resize: cannot resize a tensor that requires grad: detach() it, or use reshape()")
+    if Size(size).numel() != self.numel():
+        raise RuntimeError(f"resize: requested resize to {tuple(size)} ({Size(size).numel()} elements in total), but the given tensor has a size of "
+                           f"{tuple(self.shape)} ({self.numel()} elements). It can only change the shape of a given tensor: use resize_()")
+    return self.contiguous().view(size)
+
+
+def resize(self, *sizes):
+    """The elements in another shape of as many; deprecated, see ``reshape`` and ``resize_``."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return _resized(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
+
+
+def resize_as(self, tensor):
+    """The elements in the shape of another tensor of as many; deprecated."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return _resized(self, tensor.shape)
 
 
 def resize_as_(input, the_template, *, memory_format=None):
@@ -60,7 +83,7 @@ def resize_as_(input, the_template, *, memory_format=None):
     return input.resize_(the_template.shape)
 
 
-METHODS["resize_as_"] = resize_as_
+METHODS.update(resize_as_=resize_as_, resize=resize, resize_as=resize_as)
 
 
 def broadcast_shapes(*shapes):

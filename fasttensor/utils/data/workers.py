@@ -12,7 +12,6 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import fasttensor as torch
@@ -85,9 +84,9 @@ def _work(settings, number, count, seed, init_fn, orders, results):
     def send(turn, index, batch):
         # A queue pickles in a thread of its own, where an error would be lost and the main process wait for ever.
         try:
-            content = ForkingPickler.dumps((turn, index, number, batch))
+            content = pickle.dumps((turn, index, number, batch))
         except Exception as error:
-            content = ForkingPickler.dumps((turn, index, number, _describe(error, number)))
+            content = pickle.dumps((turn, index, number, _describe(error, number)))
         results.put(bytes(content))
 
     for order in iter(orders.get, None):
@@ -174,7 +173,7 @@ class WorkerPool:
             for index, what in itertools.islice(indices, 1):
                 worker = next(w for w in cycle if w in active)
                 waiting[index] = None
-                self.orders[worker].put(bytes(ForkingPickler.dumps((self.turn, index, what))))
+                self.orders[worker].put(pickle.dumps((self.turn, index, what)))
 
         for _ in range(target):
             ask()

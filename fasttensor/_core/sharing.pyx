@@ -1,0 +1,79 @@
+"""Memory that processes share: a nameless file in memory, mapped by each of them.
+
+It disappears with the last process that holds it, so that nothing is left behind by one that was killed.
+"""
+import gc
+import mmap
+import os
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+from fasttensor._core.dtype cimport ITEMSIZE
+from fasttensor._core.storage cimport Storage
+from fasttensor._core.storage import storage_over
+from fasttensor._core.tensor cimport Tensor, CPU
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject *o)
+
+
+class Handle:
+    """An open file descriptor of shared memory, closed with its last user."""
+
+    def __init__(self, fd, nbytes):
+        self.fd, self.nbytes = fd, nbytes
+
+    def __del__(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def attach(int fd, size_t nbytes):
+    """The storage over shared memory that a descriptor stands for, which it takes over."""
+    cdef Storage store = storage_over(mmap.mmap(fd, nbytes) if nbytes else bytearray())
+    store.shared = Handle(fd, nbytes)
+    return store
+
+
+def share(Tensor x not None):
+    """Move a CPU tensor's memory, and every view of it, into shared memory."""
+    cdef Storage store = x.store, made, former
+    if x.dev != CPU:
+        raise RuntimeError("share_memory_: only memory of the CPU can be moved into shared memory")
+    if store is None or store.is_shared():
+        return
+    if store.read_only:
+        raise RuntimeError("share_memory_: the tensor shows memory that is not writable (a read-only array or buffer): clone() it first")
+    if not hasattr(os, "memfd_create"):
+        raise RuntimeError("share_memory_: this system has no memfd_create")
+    fd = os.memfd_create("fasttensor")
+    os.ftruncate(fd, store.length)
+    made = attach(fd, store.length)
+    memcpy(made.ptr, store.ptr, store.length)
+    # an array or buffer made from a tensor may still show the old block, which lives as long as the storage
+    former = Storage.__new__(Storage)
+    former.ptr, former.length, former.capacity, former.owner = store.ptr, store.length, store.capacity, store.owner
+    store.former = former
+    # one reference is the tensor's and one this function's; others may be views
+    move(store, made.ptr, Py_REFCNT(<PyObject *>store) > 2)
+    store.capacity, store.owner, store.shared = 0, made, made.shared
+    x.ptr = store.ptr + x.offset * ITEMSIZE[x.code]
+
+
+cdef int move(Storage store, char *to, bint search) except -1:
+    """Let a storage and all that refers to it point to `to`."""
+    cdef Storage second
+    cdef Tensor view
+    cdef char *old = store.ptr
+    store.ptr = to
+    if search:
+        for user in gc.get_referrers(store):
+            if isinstance(user, Tensor):
+                view = user
+                if view.store is store:
+                    view.ptr = to + view.offset * ITEMSIZE[view.code]
+            elif isinstance(user, Storage):         # `tensor.data` has a storage of its own over the same bytes
+                second = user
+                if second.owner is store and second.ptr == old:
+                    move(second, to, True)
+    return 0

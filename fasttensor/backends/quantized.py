@@ -1,0 +1,2 @@
+"""``torch.backends.quantized``: there are no quantized dtypes."""
+engine, supported_engines = "none", ["none"]

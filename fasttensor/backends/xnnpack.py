@@ -1,0 +1,2 @@
+"""``torch.backends.xnnpack``: not used here."""
+enabled = False

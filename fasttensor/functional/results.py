@@ -1,0 +1,42 @@
+"""The named tuples that functions return (``torch.return_types``)."""
+from operator import itemgetter
+
+__all__ = []
+METHODS = {}
+
+
+class Result(tuple):
+    """A tuple whose parts have names: made from the parts, or from one sequence of them as in PyTorch."""
+
+    __slots__ = ()
+    _fields = ()
+
+    def __new__(cls, *parts):
+        if len(parts) != len(cls._fields):
+            parts = tuple(parts[0]) if len(parts) == 1 else parts
+            if len(parts) != len(cls._fields):
+                raise TypeError(f"torch.return_types.{cls.__name__}() takes a {len(cls._fields)}-sequence ({len(parts)}-sequence given)")
+        return tuple.__new__(cls, parts)
+
+    def __repr__(self):
+        return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{name}={part!r}" for name, part in zip(self._fields, self)) + ")"
+
+    def __reduce__(self):
+        return type(self), (tuple(self),)
+
+
+_VALUES = ("values", "indices")
+FIELDS = {
+    **dict.fromkeys(("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"), _VALUES),
+    "aminmax": ("min", "max"), "frexp": ("mantissa", "exponent"), "geqrf": ("a", "tau"),
+    "histogram": ("hist", "bin_edges"), "histogramdd": ("hist", "bin_edges"),
+    "linalg_cholesky_ex": ("L", "info"), "linalg_eig": ("eigenvalues", "eigenvectors"), "linalg_eigh": ("eigenvalues", "eigenvectors"),
+    "linalg_inv_ex": ("inverse", "info"), "linalg_ldl_factor": ("LD", "pivots"), "linalg_ldl_factor_ex": ("LD", "pivots", "info"),
+    "linalg_lstsq": ("solution", "residuals", "rank", "singular_values"), "linalg_lu": ("P", "L", "U"), "linalg_lu_factor": ("LU", "pivots"),
+    "linalg_lu_factor_ex": ("LU", "pivots", "info"), "linalg_qr": ("Q", "R"), "linalg_slogdet": ("sign", "logabsdet"),
+    "linalg_solve_ex": ("result", "info"), "linalg_svd": ("U", "S", "Vh"), "lu_unpack": ("P", "L", "U"), "qr": ("Q", "R"),
+    "slogdet": ("sign", "logabsdet"), "svd": ("U", "S", "V"), "triangular_solve": ("solution", "cloned_coefficient"),
+}
+RESULTS = {name: type(name, (Result,), {"__slots__": (), "_fields": fields, "__module__": "fasttensor.return_types", "n_fields": len(fields),
+                                        **{field: property(itemgetter(i)) for i, field in enumerate(fields)}})
+           for name, fields in FIELDS.items()}

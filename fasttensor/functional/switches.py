@@ -1,0 +1,137 @@
+"""Settings of the process that PyTorch's programs read and set.
+
+Results here never depend on the number of threads and matrix products of float32 are computed in float32, so
+that most of these only remember what they were told.
+"""
+import warnings
+
+from fasttensor._core.dtype import DTYPES, set_default_dtype
+from fasttensor._core.parallel import get_num_threads
+from fasttensor.functional.convert import _Legacy
+
+__all__ = ["set_float32_matmul_precision", "get_float32_matmul_precision", "set_num_interop_threads", "get_num_interop_threads",
+           "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
+           "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
+           "set_default_tensor_type", "set_flush_denormal", "init_num_threads", "has_lapack", "has_mkl", "has_openmp", "has_spectral",
+           "is_vulkan_available", "compiled_with_cxx11_abi"]
+METHODS = {}
+
+has_lapack = has_openmp = has_spectral = True
+has_mkl = False
+
+PRECISIONS = ("highest", "high", "medium")
+MODES = ("default", "warn", "error")
+_state = {"precision": "highest", "interop": None, "deterministic": 0, "warn_always": False}
+
+
+def set_float32_matmul_precision(precision):
+    """'highest', 'high' or 'medium': remembered; float32 products are computed in float32 always."""
+    if precision not in PRECISIONS:
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.",
+                      stacklevel=2)
+        return
+    _state["precision"] = precision
+
+
+def get_float32_matmul_precision():
+    """What set_float32_matmul_precision was told last.
+
+    >>> import fasttensor as torch
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
+    return _state["precision"]
+
+
+def set_num_interop_threads(num):
+    """The threads for independent operations, of which there is always one here: remembered only."""
+    if num <= 0:
+        raise RuntimeError(f"set_num_interop_threads expects a positive integer, got {num}")
+    if _state["interop"] is not None:
+        raise RuntimeError("Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads called")
+    _state["interop"] = int(num)
+
+
+def get_num_interop_threads():
+    """What set_num_interop_threads was told, or the number of threads."""
+    return get_num_threads() if _state["interop"] is None else _state["interop"]
+
+
+def init_num_threads():
+    """Nothing to do: threads are started when they are first needed."""
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Remembered: every algorithm here is deterministic."""
+    _state["deterministic"] = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled():
+    """Whether use_deterministic_algorithms(True) was called."""
+    return _state["deterministic"] > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Whether it was called with warn_only=True."""
+    return _state["deterministic"] == 1
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """'default' (0), 'warn' (1) or 'error' (2): see use_deterministic_algorithms."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in MODES:
+            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        debug_mode = MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    _state["deterministic"] = debug_mode
+
+
+def get_deterministic_debug_mode():
+    """0, 1 or 2: see set_deterministic_debug_mode."""
+    return _state["deterministic"]
+
+
+def set_warn_always(b):
+    """Remembered: whether warnings of the library are repeated is up to Python's warning filters."""
+    _state["warn_always"] = bool(b)
+
+
+def is_warn_always_enabled():
+    """What set_warn_always was told."""
+    return _state["warn_always"]
+
+
+def set_default_tensor_type(t):
+    """The default dtype from a type such as torch.DoubleTensor, or its name.
+
+    >>> import fasttensor as torch
+    >>> torch.set_default_tensor_type(torch.FloatTensor)
+    """
+    name = t.split(".")[-1] if isinstance(t, str) else getattr(t, "__name__", "")
+    by_name = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16"}
+    if not isinstance(t, (str, _Legacy)):
+        raise TypeError(f"set_default_tensor_type(): invalid type object: {t!r}; give a type such as torch.FloatTensor")
+    if name not in by_name:
+        raise TypeError(f"set_default_tensor_type(): only floating-point types are supported as the default type, got {t}")
+    set_default_dtype(DTYPES[by_name[name]])
+
+
+def set_flush_denormal(mode):
+    """Whether subnormal numbers become zero; not supported, since it changes arithmetic of the whole process.
+
+    Returns False for True, as PyTorch does on processors without the mode, and True for False.
+    """
+    return not mode
+
+
+def is_vulkan_available():
+    """False."""
+    return False
+
+
+def compiled_with_cxx11_abi():
+    """True: there is no C++ that could have another one."""
+    return True
