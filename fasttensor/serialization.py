@@ -198,18 +198,34 @@ class _Reader(pickle._Unpickler):
 
     def load_build(self):
         made = self.stack[-2]
-        if callable(made) and not isinstance(made, Tensor) and not hasattr(made, "state_dict"):
+        if id(made) in self.named:
             raise pickle.UnpicklingError(f"the file changes the state of {made!r:.80}")
         super().load_build()
 
+    def load_reduce(self):
+        self._may_call(self.stack[-2])
+        super().load_reduce()
+
+    def _instantiate(self, kind, arguments):
+        self._may_call(kind)
+        super()._instantiate(kind, arguments)
+
+    def _may_call(self, function):
+        if self.named.get(id(function), (None, True))[1]:
+            raise pickle.UnpicklingError(f"the file calls {getattr(function, '__qualname__', function)!r:.80}, which is not allowed")
+
     dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.REDUCE[0]] = load_reduce
 
     def __init__(self, file, storage_of, trusted):
         super().__init__(file, encoding="utf-8")
         self.storage_of, self.trusted = storage_of, trusted
+        self.named = {}         # id of what the file named -> (itself, whether it is only a value)
 
     def find_class(self, module, name):
-        return allowed(module, name, self.trusted)
+        found, value = allowed(module, name, self.trusted)
+        self.named[id(found)] = found, value
+        return found
 
     def persistent_load(self, pid):
         kind = pid[0].decode() if isinstance(pid[0], bytes) else pid[0]
@@ -248,8 +264,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
 
     Args: ``f`` a path or a seekable binary file; ``map_location`` a device, a dict of locations or a function
     ``(storage, location) -> storage``; ``mmap=True`` maps storages of a path into memory instead of reading them;
-    ``weights_only=False`` also accepts modules and other classes that the program has imported itself or
-    declared with ``add_safe_globals``. No setting calls a function that a file names.
+    ``weights_only=False`` also accepts classes and functions that the program has imported, outside the standard library, or
+    declared with ``add_safe_globals``; it makes objects of them without calling what a file names.
 
     Raises RuntimeError for a damaged file and pickle.UnpicklingError for one that names anything else.
     """

@@ -8,6 +8,7 @@ import pickle
 import sys
 from _codecs import encode
 from collections import Counter, OrderedDict, defaultdict
+from functools import partial
 
 from fasttensor._core import construct
 from fasttensor._core.device import device as Device
@@ -147,40 +148,53 @@ def _imported(module, name):
 
 
 def allowed(module, name, trusted):
-    """The object that a file may mean by a name; pickle.UnpicklingError for any other."""
+    """The object that a file may mean by a name, and whether it is only a value, which the file must not call.
+
+    pickle.UnpicklingError for any other name.
+    """
     key = f"{module}.{name}"
     if key in _TABLE:
-        return _TABLE[key]
+        return _TABLE[key], False
     if key in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
-        return _parameter_class()
+        return _parameter_class(), False
     for entry in _safe:
         value, known = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
         if known == key:
-            return value
+            return value, False
     if trusted:
-        found = _class_of_program(module, name)
+        found = _of_program(module, name)
         if found is not None:
             return found
     raise pickle.UnpicklingError(
         f"Weights only load failed: the file names {key}, which is not allowed. "
-        + ("weights_only=False accepts modules and classes that this program has imported, but no functions. " if trusted else "")
+        + ("weights_only=False accepts what this program has imported, outside the standard library. " if trusted else "")
         + f"If you trust the file, import {key} and declare it: fasttensor.serialization.add_safe_globals([{name.split('.')[-1]}]).")
 
 
-def _class_of_program(module, name):
-    """A Module, optimizer or data class that is already imported; PyTorch's own stand for ours."""
+def _of_program(module, name):
+    """A class or function that is already imported, and whether it is only a value; PyTorch's own stand for ours.
+
+    Instances of the program's classes are made without calling the class: only enumerations need that.
+    """
     from importlib import import_module
-    if module.split(".")[0] in ("torch", "fasttensor"):
-        ours = "fasttensor" + module[module.index("."):] if "." in module else "fasttensor"
-        if ".nn" in ours:
-            import_module("fasttensor.nn")
-        found = _imported(ours, name) or (_imported("fasttensor.nn", name) if ".nn." in ours else None)
-        return found if isinstance(found, type) else None
-    found = _imported(module, name)
-    if not isinstance(found, type) or module in ("builtins", "os", "sys", "posix", "nt", "subprocess", "importlib", "ctypes", "types"):
-        return None
-    from fasttensor.nn import Module
     import enum
-    if issubclass(found, (Module, enum.Enum, Tensor)) or hasattr(found, "__dataclass_fields__") or module == "argparse" and name == "Namespace":
-        return found
-    return None
+    top = module.split(".")[0]
+    if (module, name) == ("functools", "partial"):
+        return partial, False
+    if top in ("torch", "fasttensor"):
+        functional = import_module("fasttensor.nn").functional
+        ours = "fasttensor" + module[len(top):]
+        found = _imported(ours, name) or (_imported("fasttensor.nn", name) if ".nn." in ours else None)
+        if isinstance(found, type):
+            return found, False
+        # Activations are attributes of modules. Other functions stay out: some open or write files.
+        pure = getattr(functional, name, None) or getattr(sys.modules["fasttensor.autograd.generated_functions"], name, None)
+        return None if pure is None or name.startswith("_") else (pure, True)
+    found = _imported(module, name)
+    if found is None or top in sys.stdlib_module_names and top != "__main__" and (module, name) != ("argparse", "Namespace"):
+        return None
+    if getattr(found, "__module__", None) != module or getattr(found, "__qualname__", None) != name:
+        return None         # what a module merely imports is not meant by its name
+    if isinstance(found, type):
+        return found, not issubclass(found, (enum.Enum, Tensor))
+    return (found, True) if callable(found) else None

@@ -5,6 +5,7 @@ import pickle
 import random
 import zipfile
 from collections import OrderedDict
+from functools import partial
 
 import pytest
 from helpers import oracle
@@ -111,6 +112,37 @@ def test_code_in_a_file_never_runs(tmp_path, weights_only):
     torch.save(Evil(), tmp_path / "x.pt")
     with pytest.raises(pickle.UnpicklingError, match="not allowed"):
         torch.load(tmp_path / "x.pt", weights_only=weights_only)
+
+
+def double(x):
+    return 2 * x
+
+
+class Model(torch.nn.Module):
+    """Holds what programs keep in models."""
+
+    def __init__(self):
+        super().__init__()
+        self.act, self.own, self.norm, self.settings = torch.nn.functional.gelu, double, partial(torch.nn.LayerNorm, eps=1e-6), Settings()
+
+
+class Called:
+    def __init__(self, function):
+        self.function = function
+
+    def __reduce__(self):
+        return self.function, (torch.ones(2),)
+
+
+def test_functions_and_objects_in_modules(tmp_path):
+    torch.save(Model(), tmp_path / "x.pt")
+    loaded = torch.load(tmp_path / "x.pt", weights_only=False)
+    assert loaded.act is torch.nn.functional.gelu and loaded.own is double and loaded.settings.rate == 0.5
+    assert loaded.norm(3).eps == 1e-6
+    for function in (double, torch.nn.functional.gelu, Settings):
+        torch.save(Called(function), tmp_path / "x.pt")
+        with pytest.raises(pickle.UnpicklingError, match="calls '(double|gelu|Settings)', which is not allowed"):
+            torch.load(tmp_path / "x.pt", weights_only=False)
 
 
 def test_safe_globals(tmp_path):
