@@ -191,6 +191,8 @@ def type_of(self, dtype=None, non_blocking=False):
         if name not in TYPE_NAMES:
             raise ValueError(f"invalid type: {dtype!r}")
         return convert(x, TYPE_NAMES.index(name), x.dev, False, None)
+    if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # torch.FloatTensor and its kin; torch.Tensor is the default type
+        dtype = float if dtype is Tensor else dtype.dtype
     return convert(x, code_of(dtype), x.dev, False, None)
 
 

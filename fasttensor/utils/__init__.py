@@ -1,10 +1,9 @@
-"""Tools around the library: `fasttensor.utils.data` and others, imported on first use."""
-
-_MODULES = ("benchmark", "checkpoint", "data", "tensorboard")
+"""Data loading and other tools, each imported when it is first named."""
 
 
 def __getattr__(name):
-    if name in _MODULES:
-        from importlib import import_module
-        return import_module("fasttensor.utils." + name)
-    raise AttributeError(f"module 'fasttensor.utils' has no attribute {name!r}")
+    from importlib import import_module
+    from importlib.util import find_spec
+    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
