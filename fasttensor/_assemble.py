@@ -13,7 +13,7 @@ from fasttensor.functional import FAMILIES
 SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
                "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
                "functional", "masked", "multiprocessing", "cpu", "array_api", "storage", "return_types", "futures", "accelerator", "mps", "xpu",
-               "torch_version", "__config__", "__future__")
+               "torch_version", "__config__", "__future__", "distributed")
 # Names that a module provides when they are first used.
 LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
         "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random",
@@ -100,6 +100,8 @@ def fill(namespace):
                     raise
         elif name in LAZY:
             value = getattr(import_module("fasttensor." + LAZY[name]), name)
+        elif name.startswith("_foreach_"):
+            value = getattr(import_module("fasttensor._foreach"), name)
         if value is None:
             raise AttributeError(f"module 'fasttensor' has no attribute {name!r} (docs/coverage.md lists what of PyTorch is missing)")
         namespace[name] = value

@@ -26,9 +26,16 @@ class Wrapper:
         return f"{self.signature}, {star}out=None" if self.op.out else self.signature
 
 
+OLD = "_old=None"         # one argument more: PyTorch's old order, add(input, alpha, other)
+
+
 def _params(op, defaults=True):
     parts = [f"{n}" if v is None else f"{n}={v!r}" for n, v in op.params.items()]
-    return (["*"] if op.keyword_params and parts else []) + parts
+    return ([*([OLD] if _has_old_order(op) else []), "*"] if op.keyword_params and parts else []) + parts
+
+
+def _has_old_order(op):
+    return op.keyword_params and op.nin > 1 and list(op.params) in (["alpha"], ["value"])
 
 
 def _wrapper(op):
@@ -49,6 +56,10 @@ def _wrapper(op):
 
 def _body(op, call):
     lines = [f"cdef double[{len(op.params)}] par"] if op.params else []
+    if _has_old_order(op):
+        number, rest = next(iter(op.params)), op.arguments[1:]
+        lines += ["if _old is not None:", f"    warn_of_old_order(\"{op.name}\", \"{number}\")",
+                  f"    {', '.join([number, *rest])} = {', '.join([*rest, '_old'])}"]
     if op.check:
         condition, error, text = op.check
         lines += [f"if not ({condition}):", f"    raise {error}(f\"{op.name}: {text}\")"]
@@ -143,7 +154,7 @@ def stub_text():
 
 def _typed(w, signature):
     out = []
-    for part in signature.split(", "):
+    for part in signature.replace(OLD + ", ", "").split(", "):
         name, eq, default = part.partition("=")
         if name == "input":
             out.append("input: Tensor")

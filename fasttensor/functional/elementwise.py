@@ -287,7 +287,9 @@ def frexp(input, *, out=None):
 
 
 def contains(self, value):
-    """Whether an element equals `value`."""
+    """Whether an element equals `value`; RuntimeError where that is neither a Tensor nor a number."""
+    if not isinstance(value, Tensor) and not is_number(value):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     return bool((self == value).any())
 
 

@@ -18,3 +18,11 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
     """Call a module on one device."""
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))
+
+
+class DistributedDataParallel(Module):
+    """Needs other processes, which there are none of: RuntimeError when it is made. Here for `isinstance`."""
+
+    def __init__(self, module, *args, **kwargs):
+        raise RuntimeError("DistributedDataParallel: fasttensor runs in one process (torch.distributed.is_available() is False): train the module "
+                           f"itself, a {type(module).__name__}, or wrap it in DataParallel")

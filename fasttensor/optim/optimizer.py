@@ -151,7 +151,7 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         self.defaults = defaults
-        self._set_up_hooks()
+        self._patch_step_function()
         if isinstance(params, torch.Tensor):
             raise TypeError("params argument given to the optimizer should be "
                             "an iterable of Tensors or dicts, but got " + _typename(params))
@@ -165,7 +165,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def _set_up_hooks(self):
+    def _patch_step_function(self):
         for kind in _HOOK_KINDS:
             self.__dict__.setdefault(f"_optimizer_{kind}_hooks", OrderedDict())
         # Users' subclasses define `step` too, so the class is patched and not this one method.
@@ -178,7 +178,7 @@ class Optimizer:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._set_up_hooks()
+        self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self):
