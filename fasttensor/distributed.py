@@ -5,7 +5,7 @@ What would need other processes raises a RuntimeError that says so. `nn.parallel
 """
 from enum import Enum
 
-__all__ = ["ProcessGroup", "ReduceOp", "Work", "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_gloo_available",
+__all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "get_rank", "get_world_size", "group", "is_available", "is_gloo_available",
            "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched"]
 
 
@@ -77,5 +77,4 @@ _CALLS = ("init_process_group", "destroy_process_group", "new_group", "barrier",
           "gather_object", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "recv", "isend", "irecv",
           "get_backend", "get_process_group_ranks", "get_global_rank", "get_group_rank", "batch_isend_irecv", "P2POp", "split_group")
 globals().update((name, _missing(name)) for name in _CALLS)
-__all__ += [name for name in _CALLS if name not in __all__]
-__all__ += ["GroupMember"]
+__all__ += _CALLS
