@@ -14,6 +14,10 @@ cdef extern from "micro.h" nogil:
     enum: FT_VECTOR_BYTES
     void ft_taps_f32(Py_ssize_t taps, const Py_ssize_t *off, const float *w, const float *src, float bias, float *dst, Py_ssize_t n)
     void ft_taps_f64(Py_ssize_t taps, const Py_ssize_t *off, const double *w, const double *src, double bias, double *dst, Py_ssize_t n)
+    void ft_plane_f32(Py_ssize_t taps, const Py_ssize_t *off, const float *w, const float *src, Py_ssize_t pitch, float bias, float *dst,
+                      Py_ssize_t ldc, Py_ssize_t n, Py_ssize_t height)
+    void ft_plane_f64(Py_ssize_t taps, const Py_ssize_t *off, const double *w, const double *src, Py_ssize_t pitch, double bias, double *dst,
+                      Py_ssize_t ldc, Py_ssize_t n, Py_ssize_t height)
     void ft_dots_f32(Py_ssize_t taps, const Py_ssize_t *off, const float *g, const float *x, Py_ssize_t n, float *sums)
     void ft_dots_f64(Py_ssize_t taps, const Py_ssize_t *off, const double *g, const double *x, Py_ssize_t n, double *sums)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
@@ -44,7 +48,7 @@ cdef Py_ssize_t depthwise_scratch(const Geometry *geo, const Lattice *lat) noexc
 cdef void sweep(const real *src, const Py_ssize_t *off, Py_ssize_t taps, const real *w, real bias, const Py_ssize_t *q,
                 const Py_ssize_t *cnt, const Py_ssize_t *step, real *out, real *rows) noexcept nogil:
     """Windows of one laid-out source (or several: offsets say) for all output positions."""
-    cdef Py_ssize_t d, h, j, n = (cnt[1] - 1) * q[2] + cnt[2]
+    cdef Py_ssize_t d, j, n = (cnt[1] - 1) * q[2] + cnt[2]
     cdef bint whole = step[2] == 1 and q[2] == cnt[2] and step[1] == cnt[2]
     # rows of a few whole vectors, the last overlapping, go straight to the output
     cdef Py_ssize_t lanes = FT_VECTOR_BYTES // sizeof(real)
@@ -54,12 +58,11 @@ cdef void sweep(const real *src, const Py_ssize_t *off, Py_ssize_t taps, const r
     for d in range(cnt[0]):
         dst = out + d * step[0]
         row = dst if whole else rows
-        if by_row and not whole:
-            for h in range(cnt[1]):
-                if real is float:
-                    ft_taps_f32(taps, off, w, src + (d * q[1] + h) * q[2], bias, dst + h * step[1], cnt[2])
-                else:
-                    ft_taps_f64(taps, off, w, src + (d * q[1] + h) * q[2], bias, dst + h * step[1], cnt[2])
+        if by_row:
+            if real is float:
+                ft_plane_f32(taps, off, w, src + d * q[1] * q[2], q[2], bias, dst, step[1], cnt[2], cnt[1])
+            else:
+                ft_plane_f64(taps, off, w, src + d * q[1] * q[2], q[2], bias, dst, step[1], cnt[2], cnt[1])
             continue
         if real is float:
             ft_taps_f32(taps, off, w, src + d * q[1] * q[2], bias, row, n)

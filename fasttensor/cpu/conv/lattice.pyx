@@ -10,8 +10,10 @@ from libc.string cimport memset
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "micro.h" nogil:
-    void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
-    void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
+    void ft_lattice_row_f32(float *dst, const float *src, Py_ssize_t step, Py_ssize_t first, Py_ssize_t last, Py_ssize_t n,
+                            const float *src_limit, const float *dst_limit)
+    void ft_lattice_row_f64(double *dst, const double *src, Py_ssize_t step, Py_ssize_t first, Py_ssize_t last, Py_ssize_t n,
+                            const double *src_limit, const double *dst_limit)
 
 
 cdef Py_ssize_t volume(const Py_ssize_t *v) noexcept nogil:
@@ -122,9 +124,10 @@ cdef inline Py_ssize_t clip(Py_ssize_t v, Py_ssize_t high) noexcept nogil:
 
 cdef void fill_plane(const real *src, real *dst, const Lattice *lat) noexcept nogil:
     """One channel's plane in the lattice's layout."""
-    cdef Py_ssize_t s0, s1, s2, i0, i1, y0, y1, first, last, j, start
+    cdef Py_ssize_t s0, s1, s2, i0, i1, y0, y1, first, last, start
     cdef Py_ssize_t q2 = lat.q[2], step = lat.stride[2]
     cdef const real *row
+    cdef const real *limit = dst + lat.plane
     for s0 in range(lat.slots[0]):
         for s1 in range(lat.slots[1]):
             for s2 in range(lat.slots[2]):
@@ -139,21 +142,10 @@ cdef void fill_plane(const real *src, real *dst, const Lattice *lat) noexcept no
                             memset(dst, 0, q2 * sizeof(real))
                         else:
                             row = src + (y0 * lat.size[1] + y1) * lat.size[2] + start
-                            for j in range(first):
-                                dst[j] = 0
-                            if step == 1:
-                                if real is float:
-                                    ft_copy_f32(dst + first, row + first, last - first)
-                                else:
-                                    ft_copy_f64(dst + first, row + first, last - first)
-                            elif step == 2:
-                                for j in range(first, last):
-                                    dst[j] = row[2 * j]
+                            if real is float:
+                                ft_lattice_row_f32(dst, row, step, first, last, q2, src + lat.volume, limit)
                             else:
-                                for j in range(first, last):
-                                    dst[j] = row[j * step]
-                            for j in range(last, q2):
-                                dst[j] = 0
+                                ft_lattice_row_f64(dst, row, step, first, last, q2, src + lat.volume, limit)
                         dst += q2
 
 

@@ -92,6 +92,35 @@ static __attribute__((unused, noinline)) void NAME(rows)(int rows, int nv, ptrdi
     FT_CASES(FT_WALK)
 }
 #undef FT_WALK
+
+/* A tile of n = last + LANES pixels of one output row, of which the last vector may overlap the one before it. */
+FT_INLINE void NAME(line_tile)(const int rows, const int nv, ptrdiff_t last, ptrdiff_t k, const T *const *a, const T *b,
+                               const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc)
+{
+    V acc[FT_ROWS][FT_VECS], bv[FT_VECS];
+    const T *p[FT_ROWS];
+    for (int r = 0; r < rows; r++) p[r] = a[r];
+    NAME(start)(rows, nv, acc, init, NULL, 0, 0);
+    for (ptrdiff_t i = 0; i < k; i++) {
+        for (int v = 0; v < nv; v++) bv[v] = *(const V *)(b + off[i] + (v == nv - 1 ? last : v * LANES));
+        for (int r = 0; r < rows; r++) {
+            const T s = p[r][i];
+            for (int v = 0; v < nv; v++) acc[r][v] += s * bv[v];
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < nv; v++) *(V *)(c + r * ldc + (v == nv - 1 ? last : v * LANES)) = acc[r][v];
+}
+#define FT_LINE(R)                                                           \
+    case R * 4 + 1: NAME(line_tile)(R, 1, last, k, a, b, off, init, c, ldc); break; \
+    case R * 4 + 2: NAME(line_tile)(R, 2, last, k, a, b, off, init, c, ldc); break; \
+    case R * 4 + 3: NAME(line_tile)(R, 3, last, k, a, b, off, init, c, ldc); break;
+static __attribute__((unused, noinline)) void NAME(line)(int rows, int nv, ptrdiff_t last, ptrdiff_t k, const T *const *a, const T *b,
+                                               const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc)
+{
+    FT_CASES(FT_LINE)
+}
+#undef FT_LINE
 #undef FT_CASES
 
 /* dst[0..n) = src[0..n) and up to a vector more of both, which must exist. */
@@ -179,6 +208,62 @@ static __attribute__((unused, noinline)) void NAME(taps)(ptrdiff_t taps, const p
             for (ptrdiff_t t = 0; t < taps; t++) sum += w[t] * src[off[t] + i];
             dst[i] = sum;
         }
+}
+
+/* The same for `height` rows of n >= LANES outputs, `pitch` apart in the source and `ldc` in the output: a weight that is in a
+ * register serves four rows of two vectors. The last vector of a row overlaps the one before it. */
+FT_INLINE void NAME(plane_block)(const int rows, const int nv, ptrdiff_t taps, const ptrdiff_t *off, const T *w, const T *src,
+                                 ptrdiff_t pitch, ptrdiff_t last, T bias, T *dst, ptrdiff_t ldc)
+{
+    V acc[4][2];
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < nv; v++) acc[r][v] = (V){0} + bias;
+    for (ptrdiff_t t = 0; t < taps; t++) {
+        const V s = (V){0} + w[t];
+        const T *p = src + off[t];
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < nv; v++) acc[r][v] += s * *(const V *)(p + r * pitch + v * last);
+    }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < nv; v++) *(V *)(dst + r * ldc + v * last) = acc[r][v];
+}
+
+static __attribute__((unused, noinline)) void NAME(plane)(ptrdiff_t taps, const ptrdiff_t *off, const T *w, const T *src, ptrdiff_t pitch,
+                                                T bias, T *dst, ptrdiff_t ldc, ptrdiff_t n, ptrdiff_t height)
+{
+    for (ptrdiff_t j = 0; j < n; j += 2 * LANES) {
+        ptrdiff_t left = n - j, at = j, last = LANES;
+        if (left <= LANES) at = n - LANES;
+        else if (left < 2 * LANES) last = left - LANES;
+        ptrdiff_t h = 0;
+        if (left <= LANES) {
+            for (; h + 4 <= height; h += 4) NAME(plane_block)(4, 1, taps, off, w, src + h * pitch + at, pitch, 0, bias, dst + h * ldc + at, ldc);
+            for (; h < height; h++) NAME(plane_block)(1, 1, taps, off, w, src + h * pitch + at, pitch, 0, bias, dst + h * ldc + at, ldc);
+        } else {
+            for (; h + 4 <= height; h += 4) NAME(plane_block)(4, 2, taps, off, w, src + h * pitch + at, pitch, last, bias, dst + h * ldc + at, ldc);
+            for (; h < height; h++) NAME(plane_block)(1, 2, taps, off, w, src + h * pitch + at, pitch, last, bias, dst + h * ldc + at, ldc);
+        }
+    }
+}
+
+/* One row of a lattice: dst[j] = src[j * step] for first <= j < last, 0 for the other j < n. Whole vectors are read and
+ * written past the row's end as long as they stay before the limits; what lies there is written later. */
+static __attribute__((unused)) void NAME(lattice_row)(T *dst, const T *src, ptrdiff_t step, ptrdiff_t first, ptrdiff_t last, ptrdiff_t n,
+                                                      const T *src_limit, const T *dst_limit)
+{
+    VI even;
+    for (int l = 0; l < LANES; l++) even[l] = 2 * l;
+    /* the empty statements keep these short loops from being vectorised, whose preparation costs more than they do */
+    for (ptrdiff_t j = 0; j < first; j++) { dst[j] = 0; __asm__ volatile(""); }
+    ptrdiff_t j = first;
+    if (step == 1)
+        for (; j < last && src + j + LANES <= src_limit && dst + j + LANES <= dst_limit; j += LANES)
+            *(V *)(dst + j) = *(const V *)(src + j);
+    else if (step == 2)
+        for (; j < last && src + 2 * (j + LANES) <= src_limit && dst + j + LANES <= dst_limit; j += LANES)
+            *(V *)(dst + j) = __builtin_shuffle(*(const V *)(src + 2 * j), *(const V *)(src + 2 * j + LANES), even);
+    for (; j < last; j++) { dst[j] = src[j * step]; __asm__ volatile(""); }
+    for (j = last; j < n; j++) { dst[j] = 0; __asm__ volatile(""); }
 }
 
 /* sums[t] += sum_i g[i] * x[off[t] + i] */

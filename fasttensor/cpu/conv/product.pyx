@@ -4,8 +4,9 @@ out[m, pixel] = bias[m] + sum_k w[m, k] * x[off[k] + place(pixel)]
 
 Pixels are numbered through all images. A panel of a few vectors of pixels is packed for a block
 of k just before it is used, so that it comes from L2, and every m multiplies it in register
-tiles. Few rows m do not repay the packing: then panels are runs of the lattice itself, row ends
-included, and what lies between two rows is computed and dropped. Each output is computed by one task in one order: results do not depend on threads.
+tiles. Few channels do not repay the packing: then panels are read in place, either lines of the output (whole
+rows, or equal parts of one, whose last vector may overlap the one before) or runs of the lattice, row ends
+included, where what lies between two rows is computed and dropped. Each output is computed by one task in one order: results do not depend on threads.
 """
 from fasttensor._core.parallel cimport parallel_for, thread_index
 from fasttensor.cpu.conv.lattice cimport real, volume
@@ -18,6 +19,10 @@ cdef extern from "micro.h" nogil:
                      const Py_ssize_t *off, const float *init, float *c, Py_ssize_t ldc, int add)
     void ft_tile_f64(int rows, int nv, Py_ssize_t k, const double **a, const Py_ssize_t *aoff, const double *b,
                      const Py_ssize_t *off, const double *init, double *c, Py_ssize_t ldc, int add)
+    void ft_line_f32(int rows, int nv, Py_ssize_t last, Py_ssize_t k, const float **a, const float *b, const Py_ssize_t *off,
+                     const float *init, float *c, Py_ssize_t ldc)
+    void ft_line_f64(int rows, int nv, Py_ssize_t last, Py_ssize_t k, const double **a, const double *b, const Py_ssize_t *off,
+                     const double *init, double *c, Py_ssize_t ldc)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
     void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
     void ft_copy_over_f32(float *dst, const float *src, Py_ssize_t n)
@@ -49,6 +54,7 @@ cdef struct Plan:
     char *scratch
     Py_ssize_t pixels       # of all images, or of one where panels are runs of the lattice
     Py_ssize_t flat         # panels of one image then; 0 otherwise
+    Py_ssize_t lines        # panels of one output row where panels are its parts; 0 otherwise
     Py_ssize_t panels
     Py_ssize_t span         # panels a task
     Py_ssize_t spans
@@ -59,6 +65,20 @@ cdef struct Plan:
 
 cdef Py_ssize_t scratch_bytes() noexcept nogil:
     return PACKED + FT_ROWS * FT_VECS * FT_VECTOR_BYTES + GROUP * sizeof(Panel) + FT_VECTOR_BYTES
+
+
+cdef void place_line(Plan *plan, Panel *panel, Py_ssize_t index, Py_ssize_t lanes) noexcept nogil:
+    """A panel that is a part of one output row: the parts are equal, and the last begins where it ends with the row."""
+    cdef Product *p = plan.p
+    cdef Py_ssize_t part = index % plan.lines, row = index // plan.lines, d, h, w
+    cdef Py_ssize_t n = (p.cnt[2] + plan.lines - 1) // plan.lines
+    h, d = row % p.cnt[1], row // p.cnt[1] % p.cnt[0]
+    row = row // p.cnt[1] // p.cnt[0]
+    w = min(part * n, p.cnt[2] - n)
+    panel.n, panel.runs, panel.nv, panel.direct = n, 1, <int>((n + lanes - 1) // lanes), True
+    panel.base = row * p.ximage + (d * p.q[1] + h) * p.q[2] + w
+    panel.run[0].at, panel.run[0].n, panel.run[0].src = 0, n, panel.base
+    panel.run[0].dst = row * p.oimage + d * p.ostep[0] + h * p.ostep[1] + w
 
 
 cdef void place(Plan *plan, Panel *panel, Py_ssize_t index, Py_ssize_t lanes) noexcept nogil:
@@ -148,7 +168,7 @@ cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *ou
                     dst[j * step] = src[j]
 
 
-cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_ssize_t k0, Py_ssize_t kn,
+cdef void tiles(Product *p, bint lines, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_ssize_t k0, Py_ssize_t kn,
                 Panel *panels, int count, const real *packed, real *scratch) noexcept nogil:
     """Rows m0 .. m1 of a block of terms, for panels packed or read in place."""
     cdef Py_ssize_t m, lanes = FT_VECTOR_BYTES // sizeof(real), ldc
@@ -179,6 +199,13 @@ cdef void tiles(Product *p, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_s
             src, off = b, NULL
             if panels[i].direct:
                 src, off = x + panels[i].base, p.off + k0
+            if lines:
+                c = out + m * p.orow + panels[i].run[0].dst
+                if real is float:
+                    ft_line_f32(rows, panels[i].nv, panels[i].n - lanes, kn, a, src, off, init, c, p.orow)
+                else:
+                    ft_line_f64(rows, panels[i].nv, panels[i].n - lanes, kn, a, src, off, init, c, p.orow)
+                continue
             plain = panels[i].run[0].n == panels[i].nv * lanes and p.ostep[2] == 1
             c, ldc = (out + m * p.orow + panels[i].run[0].dst, p.orow) if plain else (scratch, panels[i].nv * lanes)
             if real is float:
@@ -203,7 +230,10 @@ cdef void task(Plan *plan, Py_ssize_t index, const real *kind) noexcept nogil:
     cdef real *b
     cdef int count = <int>(min(plan.panels, first + plan.span) - first), i
     for i in range(count):
-        place(plan, &panels[i], first + i, lanes)
+        if plan.lines:
+            place_line(plan, &panels[i], first + i, lanes)
+        else:
+            place(plan, &panels[i], first + i, lanes)
     while k0 < p.k or k0 == 0:
         kn = min(plan.kblock, p.k - k0)
         b = packed
@@ -211,7 +241,7 @@ cdef void task(Plan *plan, Py_ssize_t index, const real *kind) noexcept nogil:
             if not panels[i].direct:
                 pack(<const real *>p.x + group * p.xgroup, p.off + k0, kn, &panels[i], b)
             b += kn * panels[i].nv * lanes
-        tiles(p, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, panels, count, packed, tile)
+        tiles(p, plan.lines > 0, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, panels, count, packed, tile)
         k0 += max(kn, 1)
 
 
@@ -228,15 +258,22 @@ cdef void task_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
     """Computes the product. `scratch` holds scratch_bytes() for each thread; `kind` only names the type."""
     cdef Plan plan
-    cdef Py_ssize_t wide = FT_VECS * (FT_VECTOR_BYTES // sizeof(real)), tasks, blocks, flops
+    cdef Py_ssize_t lanes = FT_VECTOR_BYTES // sizeof(real), wide = FT_VECS * lanes, tasks, blocks, flops, parts, part
     cdef Py_ssize_t group = GROUP
     plan.p, plan.scratch = p, <char *>scratch
     plan.pixels = p.images * volume(p.cnt)
     if plan.pixels == 0 or p.m == 0 or p.groups == 0:
         return
-    plan.panels, plan.flat = (plan.pixels + wide - 1) // wide, 0
+    plan.panels, plan.flat, plan.lines = (plan.pixels + wide - 1) // wide, 0, 0
+    # Lines lose what their last vector computes again, runs what lies between rows and a copy of every output.
+    parts = (p.cnt[2] + wide - 1) // wide
+    part = (p.cnt[2] + parts - 1) // parts if parts else 0
+    if (p.channels <= 16 or p.m <= 2 * FT_ROWS) and p.woff == NULL and p.ostep[2] == 1 and part >= lanes and \
+            p.k * wide * sizeof(real) <= PACKED and (part + lanes - 1) // lanes * lanes * parts * 4 <= p.cnt[2] * 5:
+        plan.lines = parts
+        plan.panels = p.images * p.cnt[0] * p.cnt[1] * parts
     # Packing costs about a quarter of one row tile's work; the gaps between rows cost their share of the pixels.
-    if p.cnt[0] == 1 and (p.channels <= 16 or p.m <= 2 * FT_ROWS) and (p.q[2] - p.cnt[2]) * p.m <= 6 * p.cnt[2]:
+    elif p.cnt[0] == 1 and (p.channels <= 16 or p.m <= 2 * FT_ROWS) and (p.q[2] - p.cnt[2]) * p.m <= 6 * p.cnt[2]:
         plan.pixels = (p.cnt[1] - 1) * p.q[2] + p.cnt[2]
         plan.flat = (plan.pixels + wide - 1) // wide
         plan.panels = p.images * plan.flat
