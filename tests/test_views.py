@@ -126,3 +126,33 @@ def test_reading_bytes_as_another_dtype():
     assert x.view(torch.int64).shape == (1,)
     with pytest.raises(RuntimeError, match="divisible"):
         torch.zeros(3).view(torch.float64)
+
+
+def test_views_made_without_gradients():
+    x = torch.ones(4, requires_grad=True)
+    with torch.no_grad():
+        assert x[:2].numpy().tolist() == [1.0, 1.0]
+        of_leaf, y = x[:2], x.detach()
+    assert of_leaf.requires_grad and of_leaf.is_leaf and of_leaf.grad_fn is None and not y.requires_grad
+    y = x * 2
+    with torch.no_grad():
+        view = y[:2]
+        view += 1
+    assert view.requires_grad and view.grad_fn is None
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        view.add_(1)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        view * 2
+
+
+def test_views_of_a_detached_base_keep_their_history():
+    x = torch.ones(4, requires_grad=True)
+    base = x * 2
+    view = base[:2]
+    base.detach_()
+    assert not base.requires_grad and view.grad_fn.name() == "SliceBackward0"
+    view.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="detach views"):
+        torch.zeros(2)[:1].detach_()

@@ -151,8 +151,8 @@ cdef class Tensor:
     # --- gradients ---
     @property
     def requires_grad(self):
-        """Whether operations on it are recorded."""
-        return self.needs_grad
+        """Whether operations on it are recorded; true of every view of a tensor of which it is true."""
+        return self.needs_grad or (self.base is not None and self.base.needs_grad and not self.inference)
 
     @requires_grad.setter
     def requires_grad(self, bint on):
@@ -175,7 +175,7 @@ cdef class Tensor:
     @property
     def grad_fn(self):
         """The recorded operation that made it, or None."""
-        if self.base is not None and self.needs_grad:
+        if self.base is not None and (self.needs_grad or self.base.needs_grad):
             return hook("view_node")(self)
         return self.node
 

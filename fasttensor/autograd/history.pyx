@@ -173,14 +173,23 @@ cdef bint refresh(Tensor x) except False:
     cdef Tensor base = x.base
     cdef unsigned long now = base.node.seq if base.node is not None else 0
     cdef Node node
-    if now == x.base_seq or x.rank > 63:
+    # a base that detach_() has cut off leaves its views their history
+    if now == x.base_seq or base.node is None or x.rank > 63:
         return True
+    if of_no_grad(x):
+        raise RuntimeError(f"A view was created in no_grad mode ({describe(x)}) and its base or another view of its base has been modified inplace"
+                           " with grad mode enabled: do both inside or both outside of no_grad, or clone() the view")
     node = new_node(gather_backward, "AsStridedBackward0")
     add_input(node, base)
     node.out_meta = geometry_of(x, base)
     set_history(x, node, 0)
     x.base_seq = now
     return True
+
+
+cdef inline bint of_no_grad(Tensor x) noexcept:
+    """Whether it is a view without a node of a tensor that had one."""
+    return x.node is None and x.base is not None and x.base_seq != 0 and x.base.needs_grad
 
 
 cdef bint check_inplace(Tensor x, str name) except False:
@@ -197,6 +206,10 @@ cdef bint check_inplace(Tensor x, str name) except False:
     if x.base is not None and x.base.needs_grad and x.base.node is None:
         raise RuntimeError(f"{name}: a view of a leaf Variable that requires grad ({describe(x.base)}) is being used in an in-place"
                            " operation; use torch.no_grad() around it, or clone() the leaf first")
+    if of_no_grad(x):
+        raise RuntimeError(f"{name}: A view was created in no_grad mode ({describe(x)}) and is being modified inplace with grad mode enabled. Given"
+                           " that this use case is ambiguous and error-prone, it is forbidden: do both inside or both outside of no_grad,"
+                           " or clone() the view.")
     return True
 
 

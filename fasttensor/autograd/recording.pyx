@@ -25,6 +25,8 @@ cdef object edge(Tensor x):
         if not requires(x):
             return None
         refresh(x)
+        if x.node is None and not x.needs_grad:     # a view made in no_grad mode: no gradient reaches the base
+            return None
     elif not x.needs_grad:
         return None
     return x if x.node is None else x.node

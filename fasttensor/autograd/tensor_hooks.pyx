@@ -17,7 +17,7 @@ def detach(self):
 def detach_(self):
     """Cut this tensor from its history."""
     cdef Tensor x = self
-    if x.base is not None and x.node is not None:
+    if x.base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
     x.node, x.needs_grad, x.nr = None, False, 0
     return x

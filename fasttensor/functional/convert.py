@@ -3,7 +3,7 @@ import copyreg
 
 from fasttensor._core import construct, dlpack, export
 from fasttensor._core.device import device as Device
-from fasttensor._core.dispatch import set_hook
+from fasttensor._core.dispatch import is_grad_enabled, set_hook
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.storage import Storage, storage_over
 from fasttensor._core.tensor import Tensor, description
@@ -39,7 +39,7 @@ def numpy(self, *, force=False):
         from numpy import asarray as _asarray
     if force:
         self = self.detach().cpu()
-    if self.requires_grad:
+    if self.requires_grad and is_grad_enabled():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if not self.is_cpu:
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")

@@ -6,6 +6,7 @@ from .conv import conv1d
 from .complex_parts import view_as_complex, view_as_real
 from .einsum import bilinear
 from .padding import channel_shuffle
+from .pool import adaptive_max_pool1d_with_indices
 from .view_copies import copied
 
 # In-place methods that `torch` names as functions too, beside those of the operation table.
@@ -25,11 +26,21 @@ _in_place = {**{name: _of_method(name) for name in OF_METHODS},
              **{name: function for name, function in INPLACE.items() if name[:-1] in NAMESPACES["torch"]}}
 globals().update(_in_place)
 
-__all__ = ["embedding", "embedding_bag", "bilinear", "conv_tbc", "adjoint", "native_channel_shuffle", "view_as_complex_copy", "view_as_real_copy",
+__all__ = ["embedding", "embedding_bag", "bilinear", "conv_tbc", "adaptive_max_pool1d", "adjoint", "native_channel_shuffle",
+           "view_as_complex_copy", "view_as_real_copy",
            *_in_place]
 METHODS = {}
 view_as_complex_copy = copied(view_as_complex, "view_as_complex_copy")
 view_as_real_copy = copied(view_as_real, "view_as_real_copy")
+
+
+def adaptive_max_pool1d(input, output_size):
+    """`nn.functional.adaptive_max_pool1d` with the positions of the values: (values, indices).
+
+    >>> torch.adaptive_max_pool1d(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+    (tensor([[2., 4.]]), tensor([[1, 3]]))
+    """
+    return adaptive_max_pool1d_with_indices(input, output_size)
 
 
 def adjoint(input):

@@ -6,7 +6,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import pool as rules
 from fasttensor.functional.conv import frozen, spread
 
-__all__ = ["max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"]
+__all__ = ["max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d"]
 NN_FUNCTIONAL = [*__all__[:2], "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
                  "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
                  "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
