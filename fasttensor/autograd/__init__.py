@@ -16,7 +16,7 @@ __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gra
 _LAZY = {"Function": "function", "once_differentiable": "function", "FunctionCtx": "function",
          "gradcheck": "numeric_check", "gradgradcheck": "numeric_check", "GradcheckError": "numeric_check",
          "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "Variable": "function"}
-_MODULES = ("graph", "function", "anomaly", "functional", "forward_ad")
+_MODULES = ("graph", "function", "anomaly", "functional", "forward_ad", "profiler", "profiler_util")
 
 
 def __getattr__(name):

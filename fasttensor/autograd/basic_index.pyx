@@ -3,6 +3,7 @@ from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport INT64, UINT8
 from fasttensor._core.tensor cimport Tensor, describe, MAX_DIMS
 from fasttensor._core.dispatch cimport binary_slots, SLOT_GETITEM
+from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.views cimport cut
 from fasttensor.autograd.cutting cimport select_at, slice_at
@@ -16,6 +17,8 @@ cdef object getitem(object self, object index):
     """x[index] for ints, slices, None and Ellipsis; anything else is advanced indexing."""
     cdef Tensor x = <Tensor>self
     cdef Py_ssize_t i, a, b, s, n
+    if watching and not announced():
+        return watched_getitem(self, index)
     if is_plain_int(index):
         if x.rank == 0:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert"
@@ -146,6 +149,23 @@ cdef bint is_scalar_index(object e):
         return (<Tensor>e).rank == 0 and UINT8 < (<Tensor>e).code <= INT64 and not (<Tensor>e).needs_grad
     return not isinstance(e, (int, list, tuple, slice)) and hasattr(e, "__index__") and getattr(e, "ndim", 0) == 0 \
         and getattr(getattr(e, "dtype", None), "kind", "i") != "b"
+
+
+cdef object watched_getitem(object self, object index):
+    """Indexing that listeners are told of, under the name of what PyTorch runs for it."""
+    cdef object parts = index if type(index) is tuple else (index,), token, result = None
+    cdef str name = "select" if is_plain_int(index) else "slice"
+    for part in parts:
+        if not (is_plain_int(part) or type(part) is slice or part is None or part is Ellipsis):
+            name = "index"
+    token = begin(name, (self,))
+    announce(True)
+    try:
+        result = getitem(self, index)
+    finally:
+        announce(False)
+        finish(token, result)
+    return result
 
 
 binary_slots()[SLOT_GETITEM] = getitem

@@ -21,6 +21,7 @@ _lock = threading.RLock()
 _users = {"casts": 0, "all": 0}
 _watched = {}       # id of a function -> Watched
 _casting = []       # those that autocast converts for
+_more = []          # functions that are announced though they are no operations
 _replaced = []      # (namespace, name, the compiled function that stood there)
 
 
@@ -119,6 +120,14 @@ def drop_casts():
                     entry.function.__code__ = entry.plain
 
 
+def also_announce(function, name):
+    """Announce a function that is no operation, such as an optimizer's step, too."""
+    _more.append(watched(function, name))
+    if _users["all"]:
+        _more[-1].listened = True
+        function.__code__ = _more[-1].code
+
+
 def listen(listener):
     """Announce every public operation to `listener`, until `stop_listening`."""
     with _lock:
@@ -152,6 +161,9 @@ def _put(space, name, function):
 
 
 def _announce_all():
+    for entry in _more:
+        entry.listened = True
+        entry.function.__code__ = entry.code
     for space in namespaces():
         for name, function in list(vars(space).items()):
             module = getattr(function, "__module__", None) or ""
