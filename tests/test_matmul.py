@@ -148,7 +148,7 @@ def test_addend_broadcasts(beta, alpha):
 
 
 @pytest.mark.parametrize(
-    "shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003)]
+    "shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003), (901, 850, 803)]
 )
 def test_same_bits_at_any_thread_count(shape):
     m, n, k = shape
@@ -161,6 +161,22 @@ def test_same_bits_at_any_thread_count(shape):
             results.append(((a @ b.t()).numpy().tobytes(), (a @ b.t().contiguous()).numpy().tobytes()))
     finally:
         ft.set_num_threads(before)
+    assert len(set(results)) == 1
+
+
+def test_threads_share_a_large_product():
+    from fasttensor.cpu.matmul import linear
+
+    x, w, b = (array(s, "float32") for s in ((803, 900), (905, 900), (905,)))
+    wanted = x.astype("float64") @ w.T.astype("float64") + b
+    results = []
+    for threads in (1, 2, 3):
+        ft.set_num_threads(threads)
+        ours = linear(*(ft.from_numpy(v) for v in (x, w, b)), "relu").numpy()
+        np.testing.assert_allclose(ours, np.maximum(wanted, 0), rtol=1e-4, atol=1e-3)
+        results.append(ours.tobytes())
+        doubled = ft.from_numpy(x).double() @ ft.from_numpy(w).double().t()
+        np.testing.assert_allclose(doubled.numpy() + b, wanted, rtol=1e-11, atol=1e-10)
     assert len(set(results)) == 1
 
 

@@ -6,7 +6,7 @@ just before their first use, pass by. The sum of one element of C runs over k in
 the block it falls in: results do not depend on how C was cut.
 """
 from libc.stdlib cimport malloc, free
-from fasttensor._core.parallel cimport parallel_for, thread_count
+from fasttensor._core.parallel cimport parallel_for, thread_count, thread_index
 
 cdef extern from "kernels.h":
     ctypedef struct ft_tile:
@@ -46,6 +46,7 @@ cdef struct Plan:
     Py_ssize_t kc, mc, nc
     Py_ssize_t mb, nb, tasks_m, tasks_n     # cut of C
     bint dots, direct_b, pack_a
+    bint shared                             # threads pack B together and share the rows
     int failed
 
 
@@ -61,120 +62,7 @@ cdef inline Py_ssize_t round_up(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
     return ceil_div(a, b) * b
 
 
-cdef void activate_rows(Plan *p, char *c, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef Product *g = p.g
-    cdef int size = p.kern.computed
-    for i in range(m):
-        if g.ccs == 1:
-            if size == 4:
-                ft_activate_f32(g.activation, <float *>(c + i * g.crs * 4), n)
-            else:
-                ft_activate_f64(g.activation, <double *>(c + i * g.crs * 8), n)
-        else:
-            for j in range(n):
-                if size == 4:
-                    ft_activate_f32(g.activation, <float *>(c + (i * g.crs + j * g.ccs) * 4), 1)
-                else:
-                    ft_activate_f64(g.activation, <double *>(c + (i * g.crs + j * g.ccs) * 8), 1)
-
-
-cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py_ssize_t m,
-               Py_ssize_t n) noexcept nogil:
-    """One block of C over the whole of k; the pointers are at the block's first row and column."""
-    cdef Product *g = p.g
-    cdef const ft_kernel *kern = p.kern
-    cdef ft_tile t
-    cdef Py_ssize_t stored = kern.stored, computed = kern.computed, mr = kern.mr, nr = kern.nr
-    cdef Py_ssize_t jc, pc, ic, jg, i, j, nc, kc, mc, ng, mi, nj, qc, qi, qg, q, r, group = ROW_PASS * nr
-    cdef Py_ssize_t pieces
-    cdef char *pa = NULL
-    cdef char *pb = NULL
-    cdef char *cell
-    cdef bint first, last, direct
-    t.ccs, t.crs = g.ccs, g.crs
-    t.alpha = g.alpha
-    if p.dots:
-        t.a, t.ars, t.acs, t.b, t.ldb = a, g.ars, 1, b, g.bcs
-        t.c, t.d, t.drs, t.dcs, t.beta = c, d, g.drs, g.dcs, g.beta
-        t.relu = g.activation == ACT_RELU
-        t.plain = g.ccs == 1 and (d == NULL or g.dcs == 1)
-        kern.dot(&t, g.k, m, n)
-        if g.activation > ACT_RELU:
-            activate_rows(p, c, m, n)
-        return 0
-    pieces = (least(p.mc, round_up(m, mr)) * p.kc if p.pack_a else 0)
-    if pieces or not p.direct_b or (n % nr and not kern.partial):
-        pa = <char *>ft_scratch((pieces + least(p.nc, round_up(n, nr)) * p.kc) * computed + 64)
-        if pa == NULL:
-            return -1
-        pb = pa + round_up(pieces * computed, 64)
-    for qc in range(ceil_div(n, p.nc)):
-        jc = qc * p.nc
-        nc = least(p.nc, n - jc)
-        pc = 0
-        while True:
-            kc = least(p.kc, g.k - pc)
-            first, last = pc == 0, pc + kc >= g.k
-            if first:
-                t.beta, t.drs, t.dcs = g.beta, g.drs, g.dcs
-            else:
-                # later pieces of k add to what the earlier ones left in C
-                set_one(&t.beta, g.code)
-                t.drs, t.dcs = g.crs, g.ccs
-            t.relu = last and g.activation == ACT_RELU
-            t.plain = g.ccs == 1 and ((first and d == NULL) or t.dcs == 1)
-            for qi in range(ceil_div(m, p.mc)):
-                ic = qi * p.mc
-                mc = least(p.mc, m - ic)
-                if p.pack_a:
-                    for q in range(ceil_div(mc, mr)):
-                        i = q * mr
-                        kern.pack(pa + i * kc * computed, mr, a + ((ic + i) * g.ars + pc * g.acs) * stored, g.ars,
-                                  g.acs, least(mr, mc - i), kc)
-                    t.ars, t.acs = 1, mr
-                else:
-                    t.ars, t.acs = g.ars, g.acs
-                for qg in range(ceil_div(nc, group)):
-                    jg = qg * group
-                    ng = least(group, nc - jg)
-                    if ic == 0:
-                        for q in range(ceil_div(ng, nr)):
-                            j = jg + q * nr
-                            nj = least(nr, nc - j)
-                            if not (p.direct_b and (nj == nr or kern.partial)):
-                                kern.pack(pb + j * kc * computed, least(nr, round_up(nj, kern.lanes)),
-                                          b + (pc * g.brs + (jc + j) * g.bcs) * stored, g.bcs, g.brs, nj, kc)
-                    for q in range(ceil_div(mc, mr)):
-                        i = q * mr
-                        mi = least(mr, mc - i)
-                        if p.pack_a:
-                            t.a = pa + i * kc * computed
-                        else:
-                            t.a = a + ((ic + i) * g.ars + pc * g.acs) * stored
-                        for r in range(ceil_div(ng, nr)):
-                            j = jg + r * nr
-                            nj = least(nr, nc - j)
-                            direct = p.direct_b and (nj == nr or kern.partial)
-                            if direct:
-                                t.b, t.ldb = b + (pc * g.brs + jc + j) * stored, g.brs
-                            else:
-                                t.b, t.ldb = pb + j * kc * computed, least(nr, round_up(nj, kern.lanes))
-                            cell = c + ((ic + i) * g.crs + (jc + j) * g.ccs) * computed
-                            t.c = cell
-                            if not first:
-                                t.d = cell
-                            elif d == NULL:
-                                t.d = NULL
-                            else:
-                                t.d = d + ((ic + i) * g.drs + (jc + j) * g.dcs) * computed
-                            kern.run(&t, kc, mi, nj)
-                        if last and g.activation > ACT_RELU:
-                            activate_rows(p, c + ((ic + i) * g.crs + (jc + jg) * g.ccs) * computed, mi, ng)
-            pc += kc
-            if last:
-                break
-    return 0
+include "pieces.pxi"
 
 
 cdef inline void set_one(ft_num *x, int code) noexcept nogil:
@@ -262,13 +150,17 @@ cdef void plan_blocks(Plan *p) noexcept nogil:
         if work >= 2 * TASK or g.batch < 8:
             while p.mb * <double>p.nb * g.k > TASK // 8 and (p.mb > 2 * mr or p.nb > 2 * nr):
                 if work > 64. * TASK and p.mb <= 256 and p.nb <= 512:
-                    break
+                    break                   # of a batch
                 if p.nb > p.mb and p.nb > 2 * nr:
                     p.nb = round_up(ceil_div(p.nb, 2), nr)
                 elif p.mb > 2 * mr:
                     p.mb = round_up(ceil_div(p.mb, 2), mr)
                 else:
                     p.nb = round_up(ceil_div(p.nb, 2), nr)
+    p.shared = not p.dots and g.batch == 1 and thread_count() > 1 and work > 64. * TASK and g.m >= 16 * mr
+    if p.shared:
+        # a multiple of 4 blocks of about half of what stays in L2
+        p.mb = round_up(ceil_div(g.m, round_up(ceil_div(g.m, p.mc // 2), 4)), mr)
     p.tasks_m, p.tasks_n = ceil_div(g.m, p.mb), ceil_div(g.n, p.nb)
 
 
@@ -345,6 +237,8 @@ cdef int multiply(Product *g) noexcept nogil:
                 g.crs = 0
     p.g, p.kern, p.failed = g, &FT_KERNELS[g.code], 0
     plan_blocks(&p)
+    if p.shared:
+        return multiply_shared(&p)
     count = g.batch * p.tasks_m * p.tasks_n
     work = <double>p.mb * p.nb * g.k
     if g.batch * <double>g.m * g.n * g.k <= SERIAL:
