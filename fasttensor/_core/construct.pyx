@@ -76,22 +76,29 @@ cdef Tensor like_layout(Tensor x, int code):
     cdef Tensor flat
     cdef Py_ssize_t steps[64]
     cdef int order[64]
-    cdef int d, e
-    cdef Py_ssize_t run = 1
+    cdef int d, e, at
+    cdef Py_ssize_t run = 1, before, after
     if x.contig:
         return new_tensor(x.rank, x.sizes, code, x.dev)
     flat = new_tensor(1, &x.count, code, x.dev)
     if is_dense(x):
         return new_view(flat, x.rank, x.sizes, x.steps, 0)
+    # fastest dimension first; a stride of zero compares with none, so that broadcast dimensions keep their place
     for d in range(x.rank):
-        e = d
-        while e > 0 and x.steps[order[e - 1]] < x.steps[d]:
-            order[e] = order[e - 1]
-            e -= 1
-        order[e] = d
-    for d in range(x.rank - 1, -1, -1):
+        order[d] = x.rank - 1 - d
+        at = d
+        for e in range(d - 1, -1, -1):
+            before, after = x.steps[order[e]], x.steps[order[at]]
+            if before == 0 or after == 0:
+                continue
+            if before < after:
+                break
+            if before > after or x.sizes[order[e]] > x.sizes[order[at]]:
+                order[e], order[at] = order[at], order[e]
+                at = e
+    for d in range(x.rank):
         steps[order[d]] = run
-        run *= x.sizes[order[d]]
+        run *= max(x.sizes[order[d]], 1)
     return new_view(flat, x.rank, x.sizes, steps, 0)
 
 

@@ -117,6 +117,7 @@ KERNELS = {
         "random",
     ),
     **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu", "randperm"), "sample"),
+    **dict.fromkeys(("standard_gamma_grad", "dirichlet_grad"), "sample_grad"),
     **dict.fromkeys(
         ("getrf", "gesv", "inverse", "potrf", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"),
         "linalg",

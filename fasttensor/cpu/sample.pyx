@@ -189,7 +189,8 @@ def multinomial(Tensor prob, Py_ssize_t draws, bint replacement, generator=None)
         return out
     cdef Storage room = new_storage(<size_t>max(n, draws) * 8)
     cdef int64_t *to = <int64_t *>out.ptr
-    if replacement:
+    # a single draw replaces nothing: PyTorch takes the other algorithm for it
+    if replacement and draws > 1:
         for i in range(rows):
             if code == FLOAT64:
                 with_replacement[double](g, <double *>(p.ptr + i * n * size), <double *>room.ptr, n, draws, to + i * draws)

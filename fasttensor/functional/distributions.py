@@ -5,6 +5,8 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.functional.creation import empty, finish, must_be_tensor
+from fasttensor.functional.numeric_info import finfo
+from fasttensor.functional.rearranging import broadcast_tensors
 
 
 def _drawn(rule, function, args, *parameters, out=None):
@@ -101,8 +103,38 @@ def binomial(count, prob, generator=None):
 
 
 def _standard_gamma(input, generator=None):
-    """Gamma numbers of the shapes in ``input`` and scale 1."""
+    """Gamma numbers of the shapes in ``input`` and scale 1, with gradients."""
+    must_be_tensor("_standard_gamma", input)
     return _drawn(rules.StandardGamma, backend(input).standard_gamma, (generator,), input)
+
+
+def _sample_dirichlet(input, generator=None):
+    """Dirichlet numbers of the concentrations along the last dimension of ``input``, with gradients."""
+    must_be_tensor("_sample_dirichlet", input)
+    info = finfo(input.dtype)
+
+    def draw(alpha, generator):
+        # float64, since small concentrations give Gamma numbers that float32 cannot hold
+        gammas = backend(alpha).standard_gamma(alpha.double(), generator)
+        # rounding may give 0 or 1, where densities and gradients are infinite
+        return (gammas / gammas.sum(-1, True)).to(alpha.dtype).clamp(info.tiny, 1 - info.eps / 2)
+    return _drawn(rules.Dirichlet, draw, (generator,), input)
+
+
+def _same_shapes(op, *tensors):
+    for x in tensors:
+        must_be_tensor(op, x)
+    return broadcast_tensors(*tensors)
+
+
+def _standard_gamma_grad(self, output):
+    """The derivative of Gamma numbers ``output`` by their shapes ``self``."""
+    return apply(rules.StandardGammaGrad, *_same_shapes("_standard_gamma_grad", self, output))
+
+
+def _dirichlet_grad(x, alpha, total):
+    """The derivative of Beta numbers ``x`` by their parameter ``alpha``, of the sum ``total`` of both parameters, over 1 - x."""
+    return apply(rules.DirichletGrad, *_same_shapes("_dirichlet_grad", x, alpha, total))
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -131,6 +163,6 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return finish(backend(input).multinomial(input.detach(), num_samples, replacement, generator), out)
 
 
-__all__ = ["normal", "bernoulli", "poisson", "binomial", "multinomial", "_standard_gamma"]
+__all__ = ["normal", "bernoulli", "poisson", "binomial", "multinomial", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad"]
 METHODS = {"bernoulli": bernoulli, "multinomial": multinomial}
 NN_FUNCTIONAL = []

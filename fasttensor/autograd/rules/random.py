@@ -1,5 +1,7 @@
-"""Random draws: their values do not depend on what they replace or on their parameters, so gradients are zero."""
-from fasttensor.autograd.rule import Rule
+"""Random draws. The values of most do not depend on what they replace or on their parameters, so that gradients are zero; Gamma and
+Dirichlet numbers move with their parameters (implicit reparameterization, Figurnov et al. 2018)."""
+from fasttensor._core.dispatch import backend
+from fasttensor.autograd.rule import Rule, apply
 
 
 class Refill(Rule):
@@ -38,4 +40,60 @@ Uniform, Normal, LogNormal = _named(Refill, "Uniform"), _named(Refill, "Normal")
 Cauchy, Exponential, Geometric = _named(Refill, "Cauchy"), _named(Refill, "Exponential"), _named(Refill, "Geometric")
 Random, BernoulliScalar, BernoulliTensor = _named(Refill, "Random"), _named(Refill, "Bernoulli"), _named(Refill, "Bernoulli")
 Bernoulli, Poisson, Binomial = _named(Draw, "Bernoulli"), _named(Draw, "Poisson"), _named(Draw, "Binomial")
-NormalDraw, StandardGamma = _named(Draw, "Normal"), _named(Draw, "StandardGamma")
+NormalDraw = _named(Draw, "Normal")
+
+
+class StandardGamma(Rule):
+    """Gamma numbers of the shapes `alpha`."""
+
+    @staticmethod
+    def forward(ctx, function, args, alpha):
+        sample = function(alpha, *args)
+        ctx.save(alpha, sample)
+        return sample
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, g * apply(StandardGammaGrad, *ctx.saved)
+
+
+class Dirichlet(Rule):
+    """Dirichlet numbers of the concentrations `alpha` along the last dimension."""
+
+    name = "SampleDirichletBackward0"
+
+    @staticmethod
+    def forward(ctx, function, args, alpha):
+        sample = function(alpha, *args)
+        ctx.save(alpha, sample)
+        return sample
+
+    @staticmethod
+    def backward(ctx, g):
+        alpha, sample = ctx.saved
+        slopes = apply(DirichletGrad, sample, alpha, alpha.sum(-1, True).expand(alpha.shape))
+        return None, None, slopes * (g - (sample * g).sum(-1, True))
+
+
+class _Underived(Rule):
+    @staticmethod
+    def backward(ctx, g):
+        raise NotImplementedError(f"the derivative for '{ctx.operation}' is not implemented: samples have first derivatives only")
+
+
+class StandardGammaGrad(_Underived):
+    """d sample / d alpha of Gamma numbers."""
+
+    @staticmethod
+    def forward(ctx, alpha, sample):
+        ctx.operation = "_standard_gamma_grad"
+        return backend(alpha).standard_gamma_grad(alpha, sample)
+
+
+class DirichletGrad(_Underived):
+    """d x / d alpha / (1 - x) of Dirichlet numbers."""
+
+    @staticmethod
+    def forward(ctx, x, alpha, total):
+        ctx.operation = "_dirichlet_grad"
+        return backend(alpha).dirichlet_grad(x, alpha, total)

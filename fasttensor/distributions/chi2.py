@@ -1,0 +1,25 @@
+"""The chi-squared distribution."""
+from . import constraints
+from .gamma import Gamma
+
+__all__ = ["Chi2"]
+
+
+class Chi2(Gamma):
+    """The sum of ``df`` squared standard normal numbers: ``Gamma(df / 2, 1 / 2)``.
+
+    >>> import fasttensor as torch
+    >>> Chi2(torch.tensor([3.0])).mean
+    tensor([3.])
+    """
+
+    arg_constraints = {"df": constraints.positive}
+    _expands = Gamma._expands
+
+    def __init__(self, df, validate_args=None):
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    @property
+    def df(self):
+        """Degrees of freedom."""
+        return self.concentration * 2
