@@ -156,3 +156,24 @@ def test_views_of_a_detached_base_keep_their_history():
     assert x.grad.tolist() == [2.0, 2.0, 0.0, 0.0]
     with pytest.raises(RuntimeError, match="detach views"):
         torch.zeros(2)[:1].detach_()
+
+
+def test_gradients_of_parts_of_an_expanded_tensor():
+    # a part's gradient belongs to its own indices, although others mean the same memory
+    cuts = {
+        "row": (lambda w: w[0], [2.0, 4.0, 6.0]), "slice": (lambda w: w[:1], [2.0, 4.0, 6.0]), "column": (lambda w: w[:, 0], [4.0, 0.0, 0.0]),
+        "select": (lambda w: w.select(0, 1), [2.0, 4.0, 6.0]), "narrow": (lambda w: w.narrow(0, 0, 1), [2.0, 4.0, 6.0]),
+        "diagonal": (lambda w: w.diagonal(), [2.0, 4.0, 0.0]), "windows": (lambda w: w.unfold(0, 2, 1), [4.0, 8.0, 12.0]),
+        "strides": (lambda w: w.as_strided((2, 2), (0, 1)), [4.0, 8.0, 0.0]), "none": (lambda w: w[None, 1:, 1], [0.0, 4.0, 0.0]),
+    }
+    for name, (cut, expected) in cuts.items():
+        v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = cut(v.expand(2, 3))
+        first, = torch.autograd.grad((y * y).sum(), v, create_graph=True)
+        assert first.tolist() == expected, name
+        second, = torch.autograd.grad((first ** 2).sum(), v)
+        assert second.tolist() == [2 * e * e / x for e, x in zip(expected, v.tolist())], name
+    v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert torch.autograd.grad(v.unfold(0, 2, 1)[1].sum(), v)[0].tolist() == [0.0, 1.0, 1.0]
+    w = v.expand(2, 3)
+    assert torch.autograd.grad(w[0].sum(), w)[0].tolist() == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]

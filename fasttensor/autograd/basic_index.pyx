@@ -5,7 +5,8 @@ from fasttensor._core.tensor cimport Tensor, describe, MAX_DIMS
 from fasttensor._core.dispatch cimport binary_slots, SLOT_GETITEM
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor._core.dispatch cimport hook as python_hook
-from fasttensor.autograd.views cimport cut
+from fasttensor.autograd.history cimport geometry_of
+from fasttensor.autograd.views cimport cut, index_space
 from fasttensor.autograd.cutting cimport select_at, slice_at
 
 
@@ -117,7 +118,9 @@ def basic_part(Tensor x, tuple index):
         dim += 1
     if advanced and used_as_is(x, index):
         return x, tuple(rest)
-    return cut(x, k, sizes, steps, offset, "SliceBackward0"), (tuple(rest) if advanced else None)
+    cdef Tensor flat = index_space(x)
+    geometry = None if flat is None else geometry_of(basic_part(flat, index)[0], flat)
+    return cut(x, k, sizes, steps, offset, "SliceBackward0", geometry), (tuple(rest) if advanced else None)
 
 
 FULL = slice(None)

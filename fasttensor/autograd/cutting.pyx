@@ -3,7 +3,8 @@ from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport UINT8, INT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU, describe
 from fasttensor._core.checked cimport reach_of
-from fasttensor.autograd.views cimport cut, sizes_of
+from fasttensor.autograd.history cimport geometry_of
+from fasttensor.autograd.views cimport cut, index_space, sizes_of
 
 
 cdef Tensor select_at(Tensor x, int dim, Py_ssize_t index):
@@ -14,7 +15,9 @@ cdef Tensor select_at(Tensor x, int dim, Py_ssize_t index):
         if d != dim:
             sizes[k], steps[k] = x.sizes[d], x.steps[d]
             k += 1
-    return cut(x, k, sizes, steps, x.offset + index * x.steps[dim], "SelectBackward0")
+    cdef Tensor flat = index_space(x)
+    return cut(x, k, sizes, steps, x.offset + index * x.steps[dim], "SelectBackward0",
+               None if flat is None else geometry_of(select_at(flat, dim, index), flat))
 
 
 def select(input, dim, index):
@@ -37,7 +40,9 @@ cdef Tensor slice_at(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length, Py_
     for d in range(x.rank):
         sizes[d], steps[d] = x.sizes[d], x.steps[d]
     sizes[dim], steps[dim] = length, steps[dim] * step
-    return cut(x, x.rank, sizes, steps, x.offset + start * x.steps[dim], "SliceBackward0")
+    cdef Tensor flat = index_space(x)
+    return cut(x, x.rank, sizes, steps, x.offset + start * x.steps[dim], "SliceBackward0",
+               None if flat is None else geometry_of(slice_at(flat, dim, start, length, step), flat))
 
 
 def narrow(input, dim, start, length):
@@ -100,7 +105,7 @@ def as_strided(input, size, stride, storage_offset=None):
     if (x.store is not None or x.dev == CPU) and <size_t>reach > room:
         raise RuntimeError(f"as_strided: setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize"
                            f" {ITEMSIZE[x.code]} requiring a storage size of {reach} are out of bounds for storage of size {room}")
-    return cut(x, rank, sizes, steps, offset, "AsStridedBackward0")
+    return cut(x, rank, sizes, steps, offset, "AsStridedBackward0", None)
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
@@ -124,7 +129,8 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     if n:
         start += off * x.steps[b] if off >= 0 else -off * x.steps[a]
     sizes[k], steps[k] = n, x.steps[a] + x.steps[b]
-    return cut(x, k + 1, sizes, steps, start, "DiagonalBackward0")
+    cdef Tensor flat = index_space(x)
+    return cut(x, k + 1, sizes, steps, start, "DiagonalBackward0", None if flat is None else geometry_of(diagonal(flat, offset, dim1, dim2), flat))
 
 
 def unfold(self, dimension, size, step):
@@ -142,10 +148,11 @@ def unfold(self, dimension, size, step):
         sizes[d], steps[d] = x.sizes[d], x.steps[d]
     if x.rank == 0:
         sizes[0], steps[0] = window, 1
-        return cut(x, 1, sizes, steps, x.offset, "UnfoldBackward0")
+        return cut(x, 1, sizes, steps, x.offset, "UnfoldBackward0", None)
     sizes[dim], steps[dim] = (length - window) // by + 1, x.steps[dim] * by
     sizes[x.rank], steps[x.rank] = window, x.steps[dim]
-    return cut(x, x.rank + 1, sizes, steps, x.offset, "UnfoldBackward0")
+    cdef Tensor flat = index_space(x)
+    return cut(x, x.rank + 1, sizes, steps, x.offset, "UnfoldBackward0", None if flat is None else geometry_of(unfold(flat, dimension, size, step), flat))
 
 
 METHODS = {"select": select, "narrow": narrow, "as_strided": as_strided, "diagonal": diagonal, "unfold": unfold}

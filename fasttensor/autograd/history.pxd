@@ -9,3 +9,4 @@ cdef bint refresh(Tensor x) except False
 cdef Tensor gather_view(Tensor x, tuple geometry)           # the view's elements out of a tensor like the base, differentiable
 cdef Tensor scatter_view(Tensor g, tuple geometry)          # the transpose of gather_view
 cdef tuple geometry_of(Tensor view, Tensor base)
+cdef bint view_overlaps(Tensor view) noexcept

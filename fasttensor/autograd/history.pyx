@@ -106,11 +106,28 @@ cdef Tensor scatter_view(Tensor g, tuple geometry):
         add_input(node, g)
         node.out_meta = geometry
         set_history(base, node, 0)
+    if geometry[4] is not None and view_overlaps(base):
+        # only as_strided comes here: elements of one place share its gradient
+        return base * shares_of(base, geometry)
     return base
 
 
+cdef Tensor shares_of(Tensor base, tuple geometry):
+    """One over the number of the base's elements that lie at each element's place."""
+    cdef Tensor count = zeros_for(base, geometry)
+    add_overlapping(count, base.detach() * 0 + 1)
+    return 1 / count
+
+
 cdef object scatter_backward(Node node, object grad):
-    return gather_view(<Tensor>grad, <tuple>node.out_meta)
+    cdef tuple geometry = <tuple>node.out_meta
+    cdef Tensor total
+    if geometry[4] is not None:
+        total = zeros_for(<Tensor>grad, geometry)
+        if view_overlaps(total) and not grad_enabled():
+            add_overlapping(total, <Tensor>grad)
+            return gather_view(total, geometry)
+    return gather_view(<Tensor>grad, geometry)
 
 
 cdef bint view_overlaps(Tensor view) noexcept:

@@ -8,7 +8,7 @@ from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, shrink_to
-from fasttensor.autograd.history cimport mark_view, scatter_view, geometry_of
+from fasttensor.autograd.history cimport mark_view, scatter_view, geometry_of, view_overlaps
 
 
 # --- backward functions; out_meta holds what each needs ---
@@ -45,10 +45,29 @@ cdef tuple sizes_of(Tensor x):
     return tuple([x.sizes[d] for d in range(x.rank)])
 
 
-cdef Tensor cut(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset, str label):
-    """A part of x's elements as a view."""
+cdef Tensor cut(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset, str label, tuple geometry):
+    """A part of x's elements as a view; `geometry` says which elements where memory cannot (see index_space)."""
     cdef Tensor view = new_view(x, rank, sizes, steps, offset)
-    return finish_view(view, x, strided_backward, label, geometry_of(view, x) if recorded(x) else None)
+    if geometry is None and recorded(x):
+        geometry = geometry_of(view, x)
+    return finish_view(view, x, strided_backward, label, geometry)
+
+
+cdef Tensor index_space(Tensor x):
+    """Where elements of a recorded x share memory (after expand or unfold), a tensor of its sizes in which they do not, else None.
+
+    A part of x has its gradient at the part's indices alone, not at all indices that mean the same memory: the same cut of this
+    tensor tells the indices. Its memory is never touched.
+    """
+    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t run = 1
+    cdef int d
+    if x.contig or not recorded(x) or not view_overlaps(x):
+        return None
+    for d in range(x.rank - 1, -1, -1):
+        steps[d] = run
+        run *= max(x.sizes[d], 1)
+    return new_view(x, x.rank, x.sizes, steps, 0)
 
 
 # --- reshaping ---

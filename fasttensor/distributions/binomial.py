@@ -1,5 +1,6 @@
 """Successes among trials."""
 import fasttensor as torch
+from fasttensor.nn.functional import logsigmoid
 
 from . import constraints
 from ._choice import Binary
@@ -49,9 +50,8 @@ class Binomial(Binary, Distribution):
     def log_prob(self, value):
         self._check(value)
         n, logits = self.total_count, self.logits
-        # log C(n, k) + k * logits - n * log(1 + exp(logits)), where the last exponential is of a negative number
-        normalizer = n * logits.clamp(min=0) + n * torch.log1p(torch.exp(-torch.abs(logits))) - torch.lgamma(n + 1)
-        return value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) - normalizer
+        # log C(n, k) + k * logits - n * log(1 + exp(logits))
+        return (value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) + n * logsigmoid(-logits) + torch.lgamma(n + 1))
 
     def _one_count(self, what):
         count = int(self.total_count.max())

@@ -116,7 +116,9 @@ class Wishart(Scaled, ExponentialFamily):
                 break
             fresh = self._bartlett_sampling(again[again].shape)
             sample[again] = fresh
-            again[again.clone()] = self._whole_batch(~self.support.check(fresh))
+            # a new mask: the old one belongs to the graph of the samples
+            again, old = again.clone(), again
+            again[old] = self._whole_batch(~self.support.check(fresh))
         return sample
 
     def log_prob(self, value):
