@@ -95,12 +95,20 @@ cdef object after_node(Node node, object grads, object g):
     return grads
 
 
+cdef object place_of(Node node):
+    return None if node.extra is None else (<dict>node.extra).get("place")
+
+
 cdef check_anomaly(Node node, object grads):
-    for g in grads if type(grads) is tuple else (grads,):
-        if g is not None and bool(g.isnan().any()):
-            where = (node.extra or {}).get("traceback")
-            raise RuntimeError(f"Function '{node.label}' returned nan values in its backward."
-                               + (f" Traceback of the forward call that caused it:\n{where}" if where else ""))
+    """In anomaly mode: refuse gradients that hold NaN."""
+    from fasttensor.autograd.anomaly import check_gradients
+    check_gradients(node.label, place_of(node), grads if type(grads) is tuple else (grads,))
+
+
+cdef explain_error(Node node):
+    """In anomaly mode: say where the operation was called whose backward just raised."""
+    from fasttensor.autograd.anomaly import explain
+    explain(node.label, place_of(node))
 
 
 cdef accumulate_retained(Tensor t, object g):

@@ -10,12 +10,11 @@ import threading
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
-from fasttensor.autograd.recording cimport edge
+from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
-    release, run_hooks, after_node, check_anomaly, accumulate_retained, accumulate_grad, fitting, check_hook)
-from fasttensor.autograd.recording import anomaly_enabled
+    release, run_hooks, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook)
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
@@ -196,7 +195,7 @@ cdef class Sweep:
             if node.n_outputs > 1:
                 g = tuple(<list>g)
             grads = watched_run(node, g) if watching else node.run(node, g)
-            if anomaly_enabled():
+            if anomaly:
                 check_anomaly(node, grads)
             if node.extra is not None:
                 grads = after_node(node, grads, g)
@@ -294,6 +293,10 @@ cdef object watched_run(Node node, object g):
     cdef object token = begin(node.label, (node, g)), grads = None
     try:
         grads = node.run(node, g)
+    except Exception:
+        if anomaly:
+            explain_error(node)
+        raise
     finally:
         finish(token, grads)
     return grads

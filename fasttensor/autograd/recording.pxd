@@ -13,3 +13,4 @@ cdef Tensor shrink_to(Tensor g, tuple sizes)
 cdef void describe_output(Node node, Tensor out, int nr)
 cdef bint fits_output(Node node, Tensor g) noexcept
 cdef tuple output_meta(Node node, int nr)
+cdef bint anomaly

@@ -11,7 +11,8 @@ from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.history cimport refresh
 
 cdef unsigned long _sequence = 0
-cdef bint _anomaly = False
+cdef bint anomaly = False           # in anomaly mode
+cdef object _place = None           # says where the program is: provided by anomaly mode
 cdef list _saved_hooks = []         # stack of (pack, unpack), or a message that forbids saving
 cdef object _sum_to = None          # provided by the functional layer
 
@@ -38,9 +39,8 @@ cdef Node new_node(backward_fn run, str label):
     _sequence += 1
     node.run, node.label, node.seq, node.op = run, label, _sequence, -1
     node.inputs, node.n_outputs, node.out_rank = [], 1, -1
-    if _anomaly:
-        import traceback
-        node.extra = {"traceback": "".join(traceback.format_list(traceback.extract_stack()))}
+    if anomaly:
+        node.extra = {"place": _place()}
     return node
 
 
@@ -272,16 +272,18 @@ def view_node(Tensor x):
     return x.node
 
 
-def set_anomaly(bint on):
-    """Record where operations are called, and check every gradient for NaN."""
-    global _anomaly
-    cdef bint before = _anomaly
-    _anomaly = on
+def set_anomaly(bint on, place=None):
+    """Switch anomaly mode; `place()` says where operations are called. Returns what it was."""
+    global anomaly, _place
+    cdef bint before = anomaly
+    anomaly = on
+    if place is not None:
+        _place = place
     return before
 
 
 def anomaly_enabled():
-    return _anomaly
+    return bool(anomaly)
 
 
 def push_saved_hooks(hooks):
