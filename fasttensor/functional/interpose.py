@@ -95,7 +95,7 @@ def set_casts(casts):
     """Say how autocast treats operations: {name: f(watched, args, kwargs)}."""
     for name, cast in casts.items():
         for function in functions(name):
-            watched(function, name).cast = cast
+            watched(function, SPELLED.get(name, name)).cast = cast
     _casting[:] = [entry for entry in _watched.values() if entry.cast is not None]
 
 
