@@ -13,7 +13,7 @@ from fasttensor.functional import FAMILIES
 SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
                "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
                "functional", "masked", "multiprocessing", "cpu", "array_api", "storage", "return_types", "futures", "accelerator", "mps", "xpu",
-               "torch_version", "__config__", "__future__", "distributed")
+               "torch_version", "__config__", "__future__", "distributed", "_C")
 # Names that a module provides when they are first used.
 LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
         "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random",

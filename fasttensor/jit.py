@@ -9,12 +9,15 @@ __all__ = ["Attribute", "Error", "Future", "ScriptFunction", "ScriptModule", "an
            "strict_fusion", "trace", "trace_module", "unused", "wait", "is_scripting", "is_tracing", "Final", "script_method", "optimized_execution"]
 
 _isinstance = isinstance
-ScriptModule = Module           # what scripting a module gives
 Final = Any
 
 
 class Error(RuntimeError):
     """An error inside a compiled function; never raised here."""
+
+
+class ScriptModule(Module):
+    """A compiled module: there is none, `script` returns the module itself."""
 
 
 class ScriptFunction:

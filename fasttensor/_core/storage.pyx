@@ -116,6 +116,9 @@ cdef class Storage:
     def __len__(self):
         return self.length
 
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.length
+
     def data_ptr(self):
         """Address of the first byte."""
         return <size_t>self.ptr

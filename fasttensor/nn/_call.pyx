@@ -77,7 +77,7 @@ cdef object module_getattro(object self, object name):
     return PyObject_GenericGetAttr(self, name)
 
 
-def speed_up(type cls, type module):
+def speed_up(cls, module):      # untyped: a class may have another metaclass, as ABCMeta
     """Let a subclass of Module look attributes up here, unless it, or a class it comes from, does so itself."""
     for base in cls.__mro__:
         if base is module:

@@ -22,7 +22,7 @@ class Net(nn.Module):
         return F.log_softmax(self.fc1(x.view(-1, 72)), dim=1)
 
 
-def train(rank, model, dataset, queue):
+def train(rank, model, dataset, queue, done):
     torch.manual_seed(1 + rank)
     train_loader = DataLoader(dataset, batch_size=25, shuffle=True)
     optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
@@ -34,6 +34,7 @@ def train(rank, model, dataset, queue):
             loss.backward()
             optimizer.step()
     queue.put((os.getpid(), loss.detach()))
+    done.wait()         # the tensor is fetched from this process
 
 
 def main(method):
@@ -45,13 +46,14 @@ def main(method):
     model.share_memory()
     with torch.no_grad():
         before = F.nll_loss(model.eval()(images), labels).item()
-    queue = mp.SimpleQueue()
+    queue, done = mp.SimpleQueue(), mp.Event()
     processes = []
     for rank in range(2):
-        p = mp.Process(target=train, args=(rank, model, dataset, queue))
+        p = mp.Process(target=train, args=(rank, model, dataset, queue, done))
         p.start()
         processes.append(p)
     results = [queue.get() for _ in processes]
+    done.set()
     for p in processes:
         p.join()
     model.eval()

@@ -64,6 +64,13 @@ def get_world_size(group=None):
     raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
 
 
+def __getattr__(name):
+    if name == "nn":
+        from importlib import import_module
+        return import_module("fasttensor.distributed.nn")
+    raise AttributeError(f"module 'fasttensor.distributed' has no attribute {name!r}")
+
+
 def _missing(name):
     def function(*args, **kwargs):
         raise RuntimeError(f"torch.distributed.{name}: fasttensor runs in one process (torch.distributed.is_available() is False)")

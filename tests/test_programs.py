@@ -1,0 +1,23 @@
+"""Ordinary PyTorch programs, run by `python -m fasttensor`, print what they print under PyTorch.
+
+`tools/keep_programs.py` writes what PyTorch prints, and compares the two libraries' times.
+"""
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import fasttensor
+
+sys.path.insert(0, str(Path(__file__).parent / "programs"))
+import cases  # noqa: E402
+
+
+@pytest.mark.parametrize("case", cases.CASES)
+def test_program(case):
+    root = str(Path(fasttensor.__file__).resolve().parents[1])
+    environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+    printed = cases.run(case, "-m", "fasttensor", environment=environment)
+    found = cases.differences(case, printed, (cases.KEPT / f"{case}.txt").read_text())
+    assert not found, "\n".join(found)
