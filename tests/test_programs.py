@@ -11,7 +11,7 @@ import pytest
 import fasttensor
 
 sys.path.insert(0, str(Path(__file__).parent / "programs"))
-import cases  # noqa: E402
+import cases
 
 
 @pytest.mark.parametrize("case", cases.CASES)

@@ -2,7 +2,11 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from torch.func import functional_call
+
+try:
+    from torch.func import functional_call
+except ImportError:
+    from torch.nn.utils.stateless import functional_call
 
 torch.manual_seed(0)
 
