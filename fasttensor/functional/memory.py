@@ -108,4 +108,20 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     return finish(construct.over_storage(storage_over(held), dtype, (int(size),), (1,)), None, requires_grad, device)
 
 
-METHODS = {"dim_order": dim_order, "to_dense": to_dense, "storage": storage, "storage_type": storage_type, "share_memory_": share_memory_}
+def __array_namespace__(self, *, api_version=None):
+    """The array API standard's functions over tensors: ``fasttensor.array_api``. ValueError for a version that is later."""
+    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"__array_namespace__: version {api_version!r} of the array API standard is not supported, '2024.12' is")
+    from fasttensor import array_api
+    return array_api
+
+
+def to_device(self, device, /, *, stream=None):
+    """The array on another device, as the array API standard has it."""
+    if stream is not None:
+        raise ValueError("to_device: streams are not supported")
+    return self.to(device)
+
+
+METHODS = {"__array_namespace__": __array_namespace__, "to_device": to_device, "dim_order": dim_order, "to_dense": to_dense, "storage": storage,
+           "storage_type": storage_type, "share_memory_": share_memory_}

@@ -1,0 +1,75 @@
+"""The array API standard: the namespace, its promotion, and functions whose form differs from PyTorch's."""
+import pytest
+
+import fasttensor as torch
+from fasttensor import array_api as xp
+
+LINALG = ("cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank matrix_transpose outer pinv qr slogdet solve svd"
+          " svdvals tensordot trace vecdot vector_norm").split()
+
+
+def test_namespace():
+    assert torch.ones(1).__array_namespace__(api_version="2024.12") is xp
+    with pytest.raises(ValueError, match="2024.12"):
+        torch.ones(1).__array_namespace__(api_version="2099.12")
+    assert [n for n in xp.__all__ if not hasattr(xp, n)] == [] and [n for n in LINALG if not hasattr(xp.linalg, n)] == []
+    info = xp.__array_namespace_info__()
+    assert set(info.dtypes(kind="complex floating")) == {"complex64", "complex128"} and info.devices()[0] == info.default_device()
+    assert torch.ones(2).to_device("cpu").device.type == "cpu"
+
+
+def test_every_array_counts_in_promotion():
+    x, zero_d = xp.ones(2, dtype=xp.float32), xp.asarray(1.0, dtype=xp.float64)
+    assert xp.add(x, zero_d).dtype == xp.float64 and xp.add(x, 1.0).dtype == xp.float32 and xp.where(x > 0, x, zero_d).dtype == xp.float64
+    assert xp.result_type(xp.int8, xp.uint8) == xp.int16 and xp.result_type(xp.float32, 1j) == xp.complex64
+    assert xp.can_cast(xp.int8, xp.int32) and not xp.can_cast(xp.int32, xp.float64) and not xp.can_cast(xp.bool, xp.int8)
+    assert xp.isdtype(xp.uint8, "unsigned integer") and not xp.isdtype(xp.bool, "numeric")
+    with pytest.raises(TypeError):
+        xp.astype(xp.ones(1, dtype=xp.complex64), xp.float32)
+    with pytest.raises(TypeError):
+        xp.add(1, 2)
+
+
+def test_reductions():
+    x = xp.asarray([[1, 2, 3], [4, 5, 6]])
+    assert xp.sum(x, axis=()).tolist() == x.tolist() and xp.sum(x, axis=(0, 1), keepdims=True).tolist() == [[21]]
+    assert xp.prod(x, axis=(0, 1)).item() == 720 and xp.max(x, axis=0).tolist() == [4, 5, 6] and xp.argmax(x, keepdims=True).tolist() == [[5]]
+    assert xp.cumulative_sum(x, axis=1, include_initial=True).tolist() == [[0, 1, 3, 6], [0, 4, 9, 15]]
+    assert xp.var(xp.astype(x, xp.float64), axis=1, correction=1).tolist() == [1.0, 1.0] and xp.count_nonzero(x - 1).item() == 5
+    with pytest.raises(ValueError, match="axis is required"):
+        xp.cumulative_sum(x)
+
+
+def test_distinct_elements():
+    x = xp.asarray([3.0, 1.0, xp.nan, 3.0, xp.nan])
+    values, indices, inverse, counts = xp.unique_all(x)
+    assert indices.tolist() == [1, 0, 2, 4] and inverse.tolist()[:2] == [1, 0] and counts.tolist() == [1, 2, 1, 1]
+    assert xp.unique_values(xp.asarray([1j, 0j, 1j])).tolist() == [0j, 1j]
+
+
+def test_bounds_and_positions():
+    assert xp.clip(xp.asarray([1, 5, 9], dtype=xp.uint8), -3, 300).tolist() == [1, 5, 9]
+    assert xp.take(xp.asarray([5, 6, 7]), xp.asarray([2, -1, 0])).tolist() == [7, 7, 5]
+    assert xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([[3, 6]]), side="right").tolist() == [[2, 3]]
+    assert xp.arange(5, 0).shape == (0,) and xp.linspace(0, 1, 4, endpoint=False).tolist() == [0.0, 0.25, 0.5, 0.75]
+    assert xp.eye(2, 3, k=1).tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    assert xp.repeat(xp.asarray([1, 2]), xp.asarray([0, 3])).tolist() == [2, 2, 2]
+    for wrong in (lambda: xp.nonzero(xp.asarray(1)), lambda: xp.squeeze(xp.ones((2, 1)), 0), lambda: xp.asarray([1], copy=False),
+                  lambda: xp.broadcast_to(xp.ones(3), (2, 2)), lambda: xp.matmul(xp.asarray(1.0), xp.ones(2))):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(IndexError):
+        xp.expand_dims(xp.ones(2), axis=3)
+
+
+def test_linear_algebra():
+    x = xp.asarray([[2.0, 0.0], [0.0, 3.0]])
+    assert xp.linalg.solve(x, xp.asarray([2.0, 3.0])).tolist() == [1.0, 1.0] and xp.linalg.trace(x, offset=1).item() == 0.0
+    assert xp.vecdot(xp.asarray([1j, 1.0]), xp.asarray([1j, 1.0])).item() == 2 and xp.linalg.vector_norm(x, axis=(0, 1), ord=1).item() == 5.0
+    assert xp.linalg.eigh(x).eigenvalues.tolist() == [2.0, 3.0] and xp.linalg.slogdet(x).sign.item() == 1.0
+
+
+def test_consumers_accept_it():
+    compat = pytest.importorskip("array_api_compat")
+    x = torch.ones(2, 3)
+    assert compat.is_array_api_obj(x) and compat.array_namespace(x) is xp and compat.size(x) == 6 and compat.device(x).type == "cpu"
