@@ -25,7 +25,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self):
-        parameters = [p.detach().requires_grad_() for p in self._natural_params]
+        parameters = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
         with torch.enable_grad():
             normalizer = self._log_normalizer(*parameters)
             slopes = torch.autograd.grad(normalizer.sum(), parameters, create_graph=True)

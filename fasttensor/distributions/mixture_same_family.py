@@ -35,7 +35,7 @@ class MixtureSameFamily(Distribution):
         for i, j in zip(reversed(weights), reversed(batch)):
             if i != j and 1 not in (i, j):
                 raise ValueError(f"`mixture_distribution.batch_shape` ({weights}) is not compatible with `component_distribution.batch_shape`({batch})")
-        count, parts = mixture_distribution.param_shape[-1], component_distribution.batch_shape[-1]
+        count, parts = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
         if count != parts:
             raise ValueError(f"`mixture_distribution component` ({count}) does not equal `component_distribution.batch_shape[-1]` ({parts})")
         self._num_component = count

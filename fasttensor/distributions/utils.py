@@ -133,7 +133,7 @@ def vec_to_tril_matrix(vec, diag=0):
     # n solves: elements at or below diagonal `diag` of an n x n matrix = size
     odd, size = 1 + 2 * diag, vec.shape[-1]
     root = (-odd + math.sqrt(odd * odd + 8 * size + 4 * abs(diag) * (diag + 1))) / 2
-    if round(root) - root > torch.finfo(vec.dtype).eps:
+    if abs(round(root) - root) > torch.finfo(vec.dtype).eps:
         raise ValueError(f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a square D x D matrix.")
     n = round(root)
     mat = vec.new_zeros((*vec.shape[:-1], n, n))
