@@ -18,7 +18,7 @@ SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cu
 LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
         "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random",
         "is_anomaly_enabled": "autograd.anomaly", "is_anomaly_check_nan_enabled": "autograd.anomaly",
-        "set_anomaly_enabled": "autograd.anomaly", "autocast": "amp", "summary": "summary", "graph": "graph",
+        "set_anomaly_enabled": "autograd.anomaly", "autocast": "amp", "summary": "utils.model_summary", "graph": "utils.graph_picture",
         **dict.fromkeys(("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype",
                          "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
                          "autocast_increment_nesting", "autocast_decrement_nesting", "is_autocast_cpu_enabled",

@@ -11,6 +11,18 @@ def _tensors(inputs, n):
     return len(inputs) >= n and all(isinstance(value, ft.Tensor) for value in inputs[:n])
 
 
+RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+
+
+def _flat(values):
+    """The weights among the arguments: tensors, but not the states, which come first as a tensor or a tuple."""
+    for value in values[1:] if values and not isinstance(values[0], list) else values:
+        if isinstance(value, ft.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (item for item in value if isinstance(item, ft.Tensor))
+
+
 def _product(a, b):
     if a.ndim == 0 or b.ndim == 0:
         return None
@@ -54,6 +66,15 @@ def flops_of(name, inputs):
         return _product(inputs[0], inputs[1].t() if inputs[1].ndim == 2 else inputs[1])
     if kind in ("conv1d", "conv2d", "conv3d") and _tensors(inputs, 2):
         return _convolution(inputs[0], inputs[1], inputs[3:])
+    if kind in ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d") and _tensors(inputs, 2):
+        # each input element is multiplied with its channel's weights
+        return 2 * inputs[0].numel() * math.prod(inputs[1].shape[1:])
+    if kind == "scaled_dot_product_attention" and _tensors(inputs, 3):
+        query, key, value = inputs[:3]
+        return 2 * math.prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+    if kind in RECURRENT and inputs and isinstance(inputs[0], ft.Tensor):
+        rows = inputs[0].numel() // max(inputs[0].shape[-1], 1)
+        return 2 * rows * sum(t.numel() for t in _flat(inputs[1:]) if t.ndim == 2)
     if kind in ("add", "mul") and inputs and isinstance(inputs[0], ft.Tensor):
         return inputs[0].numel()
     return None
