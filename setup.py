@@ -170,6 +170,10 @@ class Build(build_ext):
             extension._links_to_dynamic = False
             extension._file_name = self.get_ext_filename(extension._full_name)
         super().run()
+        if self.inplace:  # new rows of the table are public at once; processors that this one is not cannot say
+            tool = [sys.executable, str(ROOT / "tools" / "make_names.py")]
+            if subprocess.run(tool, env={**os.environ, "PYTHONPATH": str(ROOT)}).returncode:
+                print("fasttensor/_names.py may be out of date: run tools/make_names.py where the package can be imported")
 
     def build_extensions(self):
         compiler = self.compiler

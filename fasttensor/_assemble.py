@@ -1,32 +1,38 @@
-"""Puts the public namespace together from the layers, and finds heavy parts when they are first used."""
+"""Puts the public namespace together from the layers.
 
+Little is imported for it: `_names`, written by tools/make_names.py, says which module provides which
+public name and which method of Tensor, and the module is imported when one of its names is first used.
+From then on its names stand in the namespace, and its methods in the class, as if it had been imported
+at the start.
+"""
+
+import os
 from importlib import import_module
 
-from fasttensor import autograd
+from fasttensor import _names, autograd
 from fasttensor._core import dispatch, dtype, parallel, storage
 from fasttensor._core.device import device, get_default_device, set_default_device
+from fasttensor._core.late import Late, LateProperty
 from fasttensor._core.tensor import Size, Tensor
-from fasttensor.autograd import copying, generated_functions, grad_mode, operators, tensor_hooks  # noqa: F401 - operators fills the core's slots
-from fasttensor.functional import FAMILIES
+from fasttensor.autograd import copying, grad_mode, operators  # noqa: F401 - operators fills the core's slots
+from fasttensor.autograd.api import tensor_backward
 
-# Subpackages that are imported when they are first named.
-SUBPACKAGES = ("nn", "optim", "utils", "linalg", "fft", "signal", "special", "cuda", "random", "serialization", "amp", "distributions", "func",
-               "backends", "testing", "jit", "onnx", "profiler", "hub", "version", "types", "compiler", "library", "overrides",
-               "functional", "masked", "multiprocessing", "cpu", "array_api", "storage", "return_types", "futures", "accelerator", "mps", "xpu",
-               "torch_version", "__config__", "__future__", "distributed", "_C")
-# Names that a module provides when they are first used.
-LAZY = {"as_torch": "standin", "save": "serialization", "load": "serialization", "Generator": "functional.random", "default_generator": "functional.random",
-        "manual_seed": "functional.random", "seed": "functional.random", "initial_seed": "functional.random",
-        "is_anomaly_enabled": "autograd.anomaly", "is_anomaly_check_nan_enabled": "autograd.anomaly",
-        "set_anomaly_enabled": "autograd.anomaly", "autocast": "amp", "summary": "utils.model_summary", "graph": "utils.graph_picture",
-        **dict.fromkeys(("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype",
-                         "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
-                         "autocast_increment_nesting", "autocast_decrement_nesting", "is_autocast_cpu_enabled",
-                         "set_autocast_cpu_enabled", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype", "get_autocast_gpu_dtype",
-                         "set_autocast_gpu_dtype"), "amp.settings"),
-        "compile": "compiler", "fork": "jit", "wait": "jit",
-        **dict.fromkeys(("TypedStorage", "Storage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage", "LongStorage", "IntStorage",
-                         "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"), "storage")}
+TABLE = "autograd.generated_functions"
+# Lists of the families, and the table's namespaces that go with them.
+KINDS = {"__all__": "torch", "NN_FUNCTIONAL": "nn.functional", "SPECIAL": "special", "LINALG": "linalg", "FFT": "fft"}
+# Names that a module outside the families provides when they are first used.
+LAZY = {
+    "as_torch": "standin", "save": "serialization", "load": "serialization", "autocast": "amp", "summary": "utils.model_summary",
+    "graph": "utils.graph_picture",
+    **dict.fromkeys(("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",
+                     "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting", "autocast_decrement_nesting",
+                     "is_autocast_cpu_enabled", "set_autocast_cpu_enabled", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype",
+                     "get_autocast_gpu_dtype", "set_autocast_gpu_dtype"), "amp.settings"),
+    "compile": "compiler", "fork": "jit", "wait": "jit",
+    **dict.fromkeys(("TypedStorage", "Storage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage", "LongStorage", "IntStorage",
+                     "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"), "storage"),
+    **dict.fromkeys(("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"), "autograd.anomaly"),
+}
 
 
 class layout:
@@ -48,20 +54,108 @@ OTHER_LAYOUTS = {name: layout(name) for name in ("sparse_coo", "sparse_csr", "sp
 dispatch.set_hook("strided", strided)
 
 
-def families():
-    """The modules of public functions, in order."""
-    from importlib.util import find_spec
-    return [import_module("fasttensor.functional." + name) for name in FAMILIES if find_spec("fasttensor.functional." + name)]
+def where(index):
+    """{name: module} of an index {module: names}."""
+    found = {}
+    for module, names in index.items():
+        found.update(dict.fromkeys(names.split(), module))
+    return found
+
+
+def listed(module, kind):
+    """The functions that a module lists under `kind`, by name: a list of names or a dict; METHODS and HOOKS are dicts."""
+    family = import_module("fasttensor." + module)
+    if module == TABLE and kind in KINDS:
+        return {name: f for name, f in family.NAMESPACES.get(KINDS[kind], {}).items() if name[0] != "_"}
+    names = getattr(family, kind, ())
+    return names if isinstance(names, dict) else {name: getattr(family, name) for name in names}
+
+
+def take(module, kind, index, namespace):
+    """Set in `namespace` what the index gives to a module; what stands there already stays."""
+    names = listed(module, kind)
+    for name in index[module].split():
+        if name in names:
+            namespace.setdefault(name, names[name])
 
 
 def gather(kind, namespace):
-    """Set the names that each family lists under `kind` (SPECIAL, LINALG, FFT, NN_FUNCTIONAL: names, or names and functions)."""
+    """Set the names that the families list under `kind` in a module's namespace."""
+    index = _names.NAMES[kind]
+    for module in index:
+        take(module, kind, index, namespace)
+    namespace["__all__"] = sorted({*namespace.get("__all__", ()), *where(index)})
+
+
+def gather_late(kind, namespace, package, others=None):
+    """The same, but each family is imported when one of its names is first used.
+
+    `others(name)` finds further attributes: None where there is no such.
+    """
+    index = _names.NAMES[kind]
+    modules = where(index)
+
+    def __getattr__(name):
+        if name in modules:
+            take(modules[name], kind, index, namespace)
+            if name in namespace:
+                return namespace[name]
+        value = others(name) if others else None
+        if value is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r} (docs/coverage.md lists what of PyTorch is missing)")
+        namespace[name] = value
+        return value
+
+    namespace["__getattr__"] = __getattr__
+    namespace["__dir__"] = lambda: sorted({*namespace, *modules})
+    namespace["__all__"] = sorted({*namespace.get("__all__", ()), *modules})
+
+
+def load_all(done=[]):
+    """Import every family, for who looks into the namespaces instead of asking them for a name."""
+    import fasttensor
+    if done:
+        return
+    done.append(True)
+    for space in (fasttensor, fasttensor.linalg, fasttensor.fft, fasttensor.special):
+        for name in space.__all__:
+            getattr(space, name)
+    for name in dir(Tensor):
+        getattr(Tensor, name, None)
+
+
+def public(module):
+    """Whether a module is one that programs name: __config__ is, _assemble is not."""
+    return module[0] != "_" or module == "_C" or (module[:2] == "__" and module not in ("__init__", "__main__"))
+
+
+def subpackages(folder):
+    """The modules of a folder."""
+    with os.scandir(folder) as entries:
+        found = [e.name.removesuffix(".py") for e in entries
+                 if e.name.endswith(".py") or os.path.isfile(os.path.join(e.path, "__init__.py"))]
+    return [name for name in found if public(name)]
+
+
+def install_methods():
+    """Put into Tensor what stands for its methods until they are used."""
+    methods, properties = where(_names.METHODS), where(_names.PROPERTIES)
+    modules = {**methods, **properties}
     names = {}
-    for family in families():
-        listed = getattr(family, kind, ())
-        names.update(listed if isinstance(listed, dict) else {name: getattr(family, name) for name in listed})
-    namespace.update(names)
-    namespace["__all__"] = sorted(set(namespace.get("__all__", ())) | set(names))
+    for name, module in modules.items():
+        names.setdefault(module, []).append(name)
+
+    def load(name):
+        module = modules[name]
+        found = listed(module, "METHODS")
+        dispatch.install(Tensor, {n: found[n] for n in names[module] if n in found})
+        if name not in found:
+            raise AttributeError(f"{module} does not provide Tensor.{name}: run tools/make_names.py")
+        return found[name]
+
+    dispatch.install(Tensor, {
+        **{name: Late(load, name) for name in methods}, **{name: LateProperty(load, name) for name in properties},
+        "backward": tensor_backward})
 
 
 def fill(namespace):
@@ -79,34 +173,27 @@ def fill(namespace):
     names.update((name, getattr(copying, name)) for name in
                  ("memory_format", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
     names["legacy_contiguous_format"] = copying.contiguous_format
-    methods = {}
-    names.update((name, function) for name, function in generated_functions.NAMESPACES["torch"].items() if name[0] != "_")
-    methods.update(generated_functions.METHODS)
-    for family in families():
-        names.update((name, getattr(family, name)) for name in family.__all__)
-        methods.update(family.METHODS)
-    from fasttensor.autograd.api import tensor_backward
-    methods["backward"] = tensor_backward
-    dispatch.install(Tensor, methods)
+    for name in where(_names.NAMES["__all__"]):
+        names.pop(name, None)       # a family's wins
     namespace.update(names)
-    namespace["__all__"] = sorted(names)
+    namespace["__all__"] = list(names)
+    folder, hooks = os.path.dirname(__file__), where(_names.HOOKS)
 
-    def __getattr__(name):
-        value = None
-        if name in SUBPACKAGES:
-            try:
-                value = import_module("fasttensor." + name)
-            except ModuleNotFoundError as error:
-                if error.name != "fasttensor." + name:
-                    raise
-        elif name in LAZY:
-            value = getattr(import_module("fasttensor." + LAZY[name]), name)
-        elif name.startswith("_foreach_"):
-            value = getattr(import_module("fasttensor._foreach"), name)
-        if value is None:
-            raise AttributeError(f"module 'fasttensor' has no attribute {name!r} (docs/coverage.md lists what of PyTorch is missing)")
-        namespace[name] = value
-        return value
+    def there(module):
+        path = os.path.join(folder, *module.split("."))
+        return os.path.isfile(os.path.join(path, "__init__.py")) or os.path.isfile(path + ".py")
 
-    namespace["__getattr__"] = __getattr__
-    namespace["__dir__"] = lambda: sorted({*namespace, *SUBPACKAGES, *LAZY})
+    def others(name):
+        if name in LAZY and there(LAZY[name]):
+            return getattr(import_module("fasttensor." + LAZY[name]), name)
+        if public(name) and there(name):
+            return import_module("fasttensor." + name)
+        if name.startswith("_foreach_"):
+            return getattr(import_module("fasttensor._foreach"), name)
+        return None
+
+    gather_late("__all__", namespace, "fasttensor", others)
+    known = namespace["__dir__"]
+    namespace["__dir__"] = lambda: sorted({*known(), *subpackages(folder), *filter(lambda name: there(LAZY[name]), LAZY)})
+    dispatch.set_finder(lambda name: name in hooks and dispatch.add_hooks(listed(hooks[name], "HOOKS")))
+    install_methods()

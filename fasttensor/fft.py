@@ -1,5 +1,5 @@
 """Discrete Fourier transforms (``torch.fft``), gathered from the families of functions."""
 
-from fasttensor._assemble import gather
+from fasttensor._assemble import gather_late
 
-gather("FFT", globals())
+gather_late("FFT", globals(), __name__)

@@ -1,5 +1,5 @@
 """Linear algebra (``torch.linalg``), gathered from the families of functions."""
 
-from fasttensor._assemble import gather
+from fasttensor._assemble import gather_late
 
-gather("LINALG", globals())
+gather_late("LINALG", globals(), __name__)

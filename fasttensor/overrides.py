@@ -78,7 +78,7 @@ def resolve_name(f):
 
 def is_tensor_method_or_property(func):
     """Whether an object is a method or property of Tensor."""
-    return any(value is func for value in vars(Tensor).values())
+    return any(getattr(Tensor, name, None) is func for name in vars(Tensor))
 
 
 def get_overridable_functions():

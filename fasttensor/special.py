@@ -1,7 +1,5 @@
 """Special functions (``torch.special``): the operation table's rows of that namespace and their relatives."""
 
-from fasttensor._assemble import gather
-from fasttensor.autograd.generated_functions import NAMESPACES
+from fasttensor._assemble import gather_late
 
-globals().update(NAMESPACES.get("special", {}))
-gather("SPECIAL", globals())
+gather_late("SPECIAL", globals(), __name__)

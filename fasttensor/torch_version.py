@@ -1,17 +1,17 @@
 """The type of ``torch.__version__``: text that compares as a version."""
-import re
 
 __all__ = ["TorchVersion"]
 
 # https://packaging.python.org/en/latest/specifications/version-specifiers/
-VERSION = re.compile(r"v?(?:\d+!)?(\d+(?:\.\d+)*)[-_.]?(?:(a|alpha|b|beta|c|rc|pre|preview)[-_.]?(\d*))?"
-                     r"(?:(?:[-_.]?(?:post|rev|r)[-_.]?|-)(\d*))?(?:[-_.]?dev[-_.]?(\d*))?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?", re.I)
+VERSION = (r"v?(?:\d+!)?(\d+(?:\.\d+)*)[-_.]?(?:(a|alpha|b|beta|c|rc|pre|preview)[-_.]?(\d*))?"
+           r"(?:(?:[-_.]?(?:post|rev|r)[-_.]?|-)(\d*))?(?:[-_.]?dev[-_.]?(\d*))?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?")
 STAGES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 
 
 def key(text):
     """What orders versions: release, pre-release, post-release, development release, local label."""
-    match = VERSION.fullmatch(text.strip())
+    import re           # when versions are compared: it takes as long as all that importing fasttensor needs
+    match = re.fullmatch(VERSION, text.strip(), re.I)
     if match is None:
         raise ValueError(f"Invalid version: {text!r}")
     release, stage, number, post, dev, local = match.groups()

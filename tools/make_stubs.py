@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes fasttensor/__init__.pyi, so that editors complete functions and Tensor methods.
+"""Writes fasttensor/__init__.pyi, so that editors complete functions and Tensor methods, after the index of names
+(make_names.py) that it is read through.
 
     python tools/make_stubs.py            # writes the file
     python tools/make_stubs.py --check    # exit status 1 where it is out of date
@@ -9,6 +10,7 @@ Signatures come from the built package, types from the names of the parameters.
 
 import argparse
 import inspect
+import subprocess
 import sys
 from pathlib import Path
 
@@ -263,6 +265,7 @@ def tensor_class(Tensor):
     """The class body of Tensor."""
     lines = ["class Tensor:", "    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."]
     for name in sorted(vars(Tensor)):
+        getattr(Tensor, name)           # puts the real one in place of what loads it
         member = vars(Tensor)[name]
         if name.startswith("_"):
             continue
@@ -329,6 +332,9 @@ def main():
     parser = argparse.ArgumentParser(description="Write the type stubs of the public names.")
     parser.add_argument("--check", action="store_true", help="only say whether the file is up to date")
     options = parser.parse_args()
+    done = subprocess.run([sys.executable, str(Path(__file__).with_name("make_names.py")), *["--check"] * options.check])
+    if done.returncode:
+        sys.exit(done.returncode)
     made = text()
     if options.check:
         sys.exit(

@@ -55,3 +55,4 @@ cdef void set_grad_enabled_flag(bint on) noexcept nogil
 cdef bint inference_enabled() noexcept nogil
 cdef void set_inference_flag(bint on) noexcept nogil
 cdef object hook(str name)           # Python-level hooks: repr, setitem, item ...
+cdef object find_hook(str name)      # None where nothing provides it

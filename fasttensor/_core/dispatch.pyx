@@ -19,6 +19,7 @@ cdef binary_slot _binary[64]
 cdef unary_slot _unary[16]
 cdef copy_slot _copy[3]
 cdef dict _hooks = {}
+cdef object _finder = None
 
 
 cdef binary_slot *binary_slots() noexcept:
@@ -65,8 +66,16 @@ cdef void set_inference_flag(bint on) noexcept nogil:
     ft_inference_on = on
 
 
-cdef object hook(str name):
+cdef object find_hook(str name):
     found = _hooks.get(name)
+    if found is None and _finder is not None:
+        _finder(name)
+        found = _hooks.get(name)
+    return found
+
+
+cdef object hook(str name):
+    found = find_hook(name)
     if found is None:
         raise RuntimeError(f"fasttensor is not fully imported: nothing provides {name!r} yet")
     return found
@@ -75,6 +84,36 @@ cdef object hook(str name):
 def set_hook(str name, function):
     """Provide what a Tensor protocol needs from a higher layer, e.g. "repr"."""
     _hooks[name] = function
+
+
+def add_hooks(dict functions):
+    """Provide hooks of a module that was imported late: what is set already stays."""
+    for name, function in functions.items():
+        _hooks.setdefault(name, function)
+
+
+def set_finder(function):
+    """`function(name)` imports what provides a hook that nothing has set, and sets it."""
+    global _finder
+    _finder = function
+
+
+# These stand in the slots of modules that are imported late: importing what provides the hook fills the slot.
+cdef object late_matmul(object a, object b):
+    hook("matmul")
+    if _binary[SLOT_MATMUL] == late_matmul:
+        raise RuntimeError("fasttensor is not fully imported: nothing fills the slot of @")
+    return _binary[SLOT_MATMUL](a, b)
+
+
+cdef object late_getitem(object a, object index):
+    hook("unbind")
+    if _binary[SLOT_GETITEM] == late_getitem:
+        raise RuntimeError("fasttensor is not fully imported: nothing fills the slot of x[i]")
+    return _binary[SLOT_GETITEM](a, index)
+
+
+_binary[SLOT_MATMUL], _binary[SLOT_GETITEM] = late_matmul, late_getitem
 
 
 def install(cls, dict methods):

@@ -149,6 +149,9 @@ cdef class Storage:
             raise RuntimeError("this storage is not writable")
         self.ptr[place(self, index)] = <char>value
 
+    def __reduce__(self):
+        return storage_from_bytes, (self.tobytes(),)
+
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         if self.dev != 0:
             raise BufferError("this storage is not in the CPU's memory: copy the tensor with .cpu() first")
@@ -274,3 +277,8 @@ def storage_over(object buffer):
     store.read_only = view.readonly
     PyBuffer_Release(&view)
     return store
+
+
+def storage_from_bytes(bytes data):
+    """What a pickled storage becomes."""
+    return storage_over(bytearray(data))

@@ -26,7 +26,12 @@ def __getattr__(name):
         module = import_module("fasttensor.autograd." + _LAZY[name])
         value = getattr(module, name)
     elif name in _MODULES:
-        value = import_module("fasttensor.autograd." + name)
+        try:
+            value = import_module("fasttensor.autograd." + name)
+        except ModuleNotFoundError as error:
+            if error.name != "fasttensor.autograd." + name:
+                raise
+            raise AttributeError(f"module 'fasttensor.autograd' has no attribute {name!r}") from None
     else:
         raise AttributeError(f"module 'fasttensor.autograd' has no attribute {name!r}")
     globals()[name] = value

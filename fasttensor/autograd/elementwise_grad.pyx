@@ -5,7 +5,7 @@ expression is evaluated over Tensors instead.
 """
 from fasttensor._core.dtype cimport ITEMSIZE, BOOL, is_float_code, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, is_dense, same_shape, CPU
-from fasttensor._core.dispatch cimport grad_enabled
+from fasttensor._core.dispatch cimport find_hook, grad_enabled
 from fasttensor._core.element cimport write_element, read_element
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, run_flat, run_strided, FT_NOPS
@@ -18,7 +18,7 @@ class Names(dict):
 
     def __missing__(self, name):
         from fasttensor.autograd.generated_functions import FUNCTIONS
-        function = FUNCTIONS.get(name) or FUNCTIONS.get("_" + name)
+        function = find_hook("derivative." + name) or FUNCTIONS.get(name) or FUNCTIONS.get("_" + name)
         if function is None:
             raise RuntimeError(f"derivative expressions know no function {name!r}")
         self[name] = function
@@ -36,11 +36,6 @@ for _row in range(FT_NOPS):
 
 cdef str row_label(int op):
     return <str>LABELS[op]
-
-
-def provide(functions):
-    """The functions over Tensors that derivative expressions call by name."""
-    NAMESPACE.update(functions)
 
 
 cdef Tensor empty_as(Tensor x, int code):

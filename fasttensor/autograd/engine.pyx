@@ -5,7 +5,7 @@ latest first, once all of theirs have. Accumulators and counts live in the nodes
 themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, for `grad()`, to the
 inputs that were asked for.
 """
-import threading
+from _thread import RLock         # threading's own; importing threading takes longer than all of autograd
 
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
@@ -18,7 +18,7 @@ from fasttensor.autograd.accumulate cimport (
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
-cdef object _lock = threading.RLock()       # runs share the state in nodes, so one thread at a time
+cdef object _lock = RLock()                 # runs share the state in nodes, so one thread at a time
 
 cdef class Sweep:
     """One run of the engine."""

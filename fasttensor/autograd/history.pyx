@@ -3,7 +3,7 @@
 In-place writes give a tensor a new node. Written through a view, the base's history changes:
 the base gets a CopySlices node, and the views' own nodes are made again when they are next asked for.
 """
-import weakref
+from _weakref import ref
 
 from libc.string cimport memset
 from fasttensor._core.dtype cimport ITEMSIZE
@@ -266,7 +266,7 @@ cdef keep_retaining(Tensor x):
     if x.meta is not None and x.meta.get("retains_grad"):
         if x.node.extra is None:
             x.node.extra = {}
-        x.node.extra[("retain", x.nr)] = weakref.ref(x)
+        x.node.extra[("retain", x.nr)] = ref(x)
 
 
 cdef object copy_slices_backward(Node node, object grad):

@@ -6,7 +6,7 @@ has no cycles and is freed by reference counting.
 """
 from fasttensor._core.dtype cimport is_float_code, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, describe
-from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inference_enabled
+from fasttensor._core.dispatch cimport hook, grad_enabled, set_grad_enabled_flag, inference_enabled
 from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.history cimport refresh
 
@@ -14,7 +14,7 @@ cdef unsigned long _sequence = 0
 cdef bint anomaly = False           # in anomaly mode
 cdef object _place = None           # says where the program is: provided by anomaly mode
 cdef list _saved_hooks = []         # stack of (pack, unpack), or a message that forbids saving
-cdef object _sum_to = None          # provided by the functional layer
+cdef object _sum_to = None          # the functional layer's, once it was needed
 
 
 cdef bint requires(Tensor x) noexcept:
@@ -249,6 +249,9 @@ cdef Tensor shrink(Tensor g, int rank, const Py_ssize_t *sizes):
             dims.append(d)
     if not dims:
         return g
+    global _sum_to
+    if _sum_to is None:
+        _sum_to = hook("sum_to")        # differentiable: f(g, dims, sizes)
     return _sum_to(g, tuple(dims), tuple([sizes[d] for d in range(rank)]))
 
 
@@ -258,12 +261,6 @@ cdef Tensor shrink_to(Tensor g, tuple sizes):
     for d in range(len(sizes)):
         s[d] = sizes[d]
     return shrink(g, len(sizes), s)
-
-
-def set_sum_to(function):
-    """Provide the differentiable sum `f(g, dims, sizes)` that `shrink` uses."""
-    global _sum_to
-    _sum_to = function
 
 
 def view_node(Tensor x):

@@ -5,7 +5,7 @@ functional/reduction.py.
 """
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.tensor cimport Tensor, Node, new_view, wrap_dim, CPU
-from fasttensor._core.dispatch cimport grad_enabled
+from fasttensor._core.dispatch cimport grad_enabled, hook
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.cpu.reduce_driver cimport total
 
@@ -67,16 +67,6 @@ def try_total(x, dim, keepdim, bint mean):
     return out
 
 
-_general_sum = None
-_general_mean = None
-
-
-def set_general(sum_function, mean_function):
-    """Provide the functions for what the quick way does not cover."""
-    global _general_sum, _general_mean
-    _general_sum, _general_mean = sum_function, mean_function
-
-
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """Sum of all elements, or over `dim` (an int or several).
 
@@ -95,7 +85,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
         got = try_total(input, dim, keepdim, False)
         if got is not None:
             return got
-    return _general_sum(input, dim, keepdim, dtype, out)
+    return hook("sum")(input, dim, keepdim, dtype, out)
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
@@ -114,4 +104,4 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
         got = try_total(input, dim, keepdim, True)
         if got is not None:
             return got
-    return _general_mean(input, dim, keepdim, dtype, out)
+    return hook("mean")(input, dim, keepdim, dtype, out)

@@ -1,7 +1,10 @@
 """Public functions and Tensor methods, one module a family.
 
 Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), and, where it has some,
-`NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names. Families import earlier ones only.
+`NN_FUNCTIONAL`, `SPECIAL`, `LINALG` and `FFT` names, and `HOOKS` of the core. Families import earlier ones only.
+
+A family is imported when one of its names is first used: `fasttensor/_names.py` says where each is, and
+tools/make_names.py writes that file from these lists.
 """
 
 FAMILIES = (

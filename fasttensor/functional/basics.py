@@ -1,9 +1,7 @@
 """What a Tensor says of itself: sizes, strides, kinds; and views that every family uses."""
 
-from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import basic_index, copying, cutting, permuting, reinterpret, tensor_hooks, views, writing
-from fasttensor.autograd.recording import set_sum_to
 from fasttensor.autograd.rule import Rule, apply
 
 VIEWS = {**views.METHODS, **permuting.METHODS, **cutting.METHODS}
@@ -239,9 +237,7 @@ def _sum_to(g, dims, sizes):
     return g.sum(dims, keepdim=True).reshape(sizes)
 
 
-set_sum_to(_sum_to)
-set_hook("view_dtype", _view_dtype)
-set_hook("unbind", unbind)
+HOOKS = {"sum_to": _sum_to, "view_dtype": _view_dtype, "unbind": unbind}
 
 METHODS = {
     **VIEWS, **copying.METHODS, **writing.METHODS, **tensor_hooks.METHODS,

@@ -2,7 +2,7 @@
 
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd import elementwise_grad, reinterpret
+from fasttensor.autograd import reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS as F
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import describe
@@ -107,7 +107,7 @@ def _h(self):
     return conj(self.t())
 
 
-elementwise_grad.provide({"conj": conj, "real": real, "is_complex": lambda t: isinstance(t, Tensor) and t.is_complex()})
+HOOKS = {"derivative.conj": conj, "derivative.real": real, "derivative.is_complex": lambda t: isinstance(t, Tensor) and t.is_complex()}
 
 METHODS = {
     "real": property(real, _set_part(real)), "imag": property(imag, _set_part(imag)), "conj": conj, "adjoint": _adjoint,

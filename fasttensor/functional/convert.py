@@ -1,11 +1,10 @@
 """Tensors to and from other objects: lists, numpy arrays, DLPack, pickles, copies; Tensor's constructor."""
-import copyreg
 
 from fasttensor._core import construct, dlpack, export
 from fasttensor._core.device import device as Device
-from fasttensor._core.dispatch import is_grad_enabled, set_hook
+from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.dtype import DTYPES, get_default_dtype
-from fasttensor._core.storage import Storage, storage_over
+from fasttensor._core.storage import Storage
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.functional.creation import empty
 from fasttensor.functional.data import tensor
@@ -111,13 +110,6 @@ def to_dlpack(tensor):
 
 # --- pickles and copies ---
 
-def _storage_from(data):
-    return storage_over(bytearray(data))
-
-
-copyreg.pickle(Storage, lambda store: (_storage_from, (store.tobytes(),)))
-
-
 def rebuild_tensor(storage, dtype, offset, size, stride, requires_grad, kind, attributes):
     """The tensor that a pickle describes."""
     made = construct.over_storage(storage, dtype, size, stride, offset)
@@ -222,7 +214,7 @@ def new(self, *args, device=None):
     return legacy(self.dtype, args, self.device if device is None else device)
 
 
-set_hook("construct", _construct)
+HOOKS = {"construct": _construct}
 
 __all__ = ["from_dlpack", "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor",
            "CharTensor", "ByteTensor", "BoolTensor"]

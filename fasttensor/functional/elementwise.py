@@ -1,9 +1,8 @@
 """Elementwise functions whose signatures are wider than a row of the operation table."""
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
-from fasttensor._core.dispatch import set_hook
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd import elementwise_grad, reinterpret
+from fasttensor.autograd import reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
 from fasttensor.functional.common import check_tensor, describe, give, in_place
 from fasttensor.functional.results import RESULTS
@@ -293,9 +292,6 @@ def contains(self, value):
     return bool((self == value).any())
 
 
-set_hook("contains", contains)
-
-
 def _bound(row, scalar_row):
     """maximum or minimum where derivative expressions give a number as one operand."""
     def bound(a, b):
@@ -305,10 +301,12 @@ def _bound(row, scalar_row):
     return bound
 
 
-elementwise_grad.provide({
-    "maximum": _bound("maximum", "_clamp_min_scalar"), "minimum": _bound("minimum", "_clamp_max_scalar"),
-    "pow": pow, "where": F["where"], "abs": F["abs"], "zeros_like": lambda t: t * 0, "infinity": lambda t: float("inf"),
-})
+# Derivative expressions find these under the last part of the name.
+HOOKS = {
+    "contains": contains, "derivative.maximum": _bound("maximum", "_clamp_min_scalar"), "derivative.minimum": _bound("minimum", "_clamp_max_scalar"),
+    "derivative.pow": pow, "derivative.where": F["where"], "derivative.abs": F["abs"], "derivative.zeros_like": lambda t: t * 0,
+    "derivative.infinity": lambda t: float("inf"),
+}
 
 METHODS = {
     "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp), "clip_": in_place(clamp),

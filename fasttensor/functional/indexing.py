@@ -1,5 +1,4 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
-from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
@@ -362,6 +361,4 @@ METHODS = {name: globals()[name] for name in
 METHODS["index_reduce_"] = lambda self, dim, index, source, reduce, *, include_self=True: self.copy_(
     index_reduce(self, dim, index, source, reduce, include_self=include_self))
 NN_FUNCTIONAL = []
-
-set_hook("advanced_getitem", advanced_getitem)
-set_hook("setitem", setitem)
+HOOKS = {"advanced_getitem": advanced_getitem, "setitem": setitem}

@@ -61,7 +61,9 @@ class Watched:
 def namespaces():
     """The modules and the class whose functions are operations."""
     import fasttensor
+    from fasttensor._assemble import load_all
     from fasttensor.nn import functional
+    load_all()
     return (fasttensor, functional, fasttensor.linalg, fasttensor.fft, fasttensor.special, Tensor)
 
 

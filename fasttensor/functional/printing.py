@@ -9,7 +9,6 @@ notation, which a `Style` finds from them.
 import contextlib
 import math
 
-from fasttensor._core.dispatch import set_hook
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.export import to_edges, to_list
 from fasttensor._core.tensor import Tensor
@@ -203,7 +202,7 @@ def _format(self, spec):
     return object.__format__(self, spec)
 
 
-set_hook("repr", text_of)
+HOOKS = {"repr": text_of}
 
 __all__ = ["set_printoptions", "get_printoptions"]
 METHODS = {"__format__": _format}
