@@ -12,6 +12,15 @@ from fasttensor._core.storage cimport Storage
 from fasttensor._core.storage import storage_over
 from fasttensor._core.tensor cimport Tensor, CPU
 
+cdef extern from "sys/mman.h":
+    enum:
+        PROT_READ
+        PROT_WRITE
+        MAP_SHARED
+        MAP_POPULATE
+    void *map_memory "mmap"(void *addr, size_t length, int prot, int flags, int fd, long offset)
+    int unmap_memory "munmap"(void *addr, size_t length)
+
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject *o)
 
@@ -77,3 +86,25 @@ cdef int move(Storage store, char *to, bint search) except -1:
                 if second.owner is store and second.ptr == old:
                     move(second, to, True)
     return 0
+
+
+cdef class Mapped:
+    """The bytes of a descriptor's memory, mapped at once. Unlike Python's mmap it keeps no descriptor open: a program
+    holds more batches than files."""
+    cdef void *ptr
+    cdef Py_ssize_t length
+
+    def __cinit__(self, int fd, Py_ssize_t nbytes):
+        cdef void *ptr = map_memory(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0)
+        if <size_t>ptr == <size_t>-1:
+            raise MemoryError(f"could not map {nbytes} bytes of shared memory")
+        self.ptr, self.length = ptr, nbytes
+
+    def __dealloc__(self):
+        if self.ptr != NULL:
+            unmap_memory(self.ptr, self.length)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.length
+        buffer.itemsize, buffer.readonly, buffer.ndim, buffer.format = 1, 0, 1, NULL
+        buffer.shape, buffer.strides, buffer.suboffsets, buffer.internal = &self.length, &buffer.itemsize, NULL, NULL

@@ -162,31 +162,51 @@ class DataLoader(Generic[T_co]):
             draw_seed(self.generator)
             fetch = Fetcher(self.dataset, self._iterable, self.batch_sampler is not None, self.collate_fn,
                             self.drop_last)
-            return self._count(_fetched(fetch, indices))
-        from .workers import WorkerPool
+            return _Iterator(self, _Local(fetch, indices))
+        from .workers import WorkerBatches, WorkerPool
         if self._workers is None or not self.persistent_workers:
             pool = WorkerPool(self)
             if self.persistent_workers:
                 self._workers = pool
         else:
             pool = self._workers
-        return self._count(pool.batches(self, keep=self.persistent_workers))
-
-    def _count(self, batches):
-        for number, batch in enumerate(batches, 1):
-            if self._iterable and self._expected is not None and number > self._expected:
-                warnings.warn(f"Length of IterableDataset {self.dataset} was reported to be {self._expected} (when "
-                              f"accessing len(dataloader)), but {number} samples have been fetched.", stacklevel=2)
-            yield batch
+        return _Iterator(self, WorkerBatches(pool, self, keep=self.persistent_workers))
 
 
-def _fetched(fetch, indices):
-    for index in indices:
+class _Iterator:
+    """One pass over a DataLoader's batches."""
+
+    def __init__(self, loader, batches):
+        self.loader, self.batches, self.number = loader, batches, 0
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self.loader)
+
+    def __next__(self):
+        batch = next(self.batches)
+        self.number += 1
+        loader = self.loader
+        if loader._iterable and loader._expected is not None and self.number > loader._expected:
+            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {loader._expected} (when "
+                          f"accessing len(dataloader)), but {self.number} samples have been fetched.", stacklevel=2)
+        return batch
+
+
+class _Local:
+    """Batches that this process fetches."""
+
+    def __init__(self, fetch, indices):
+        self.fetch, self.indices = fetch, indices
+
+    def __next__(self):
+        index = next(self.indices)
         try:
-            batch = fetch(index)
+            return self.fetch(index)
         except EndOfData:
-            return
-        yield batch
+            raise StopIteration from None
 
 
 class EndOfData(Exception):

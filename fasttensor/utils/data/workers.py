@@ -1,26 +1,32 @@
 """Worker processes of a DataLoader.
 
-Indices go to the workers in turn, each through its own queue, and batches come back through
-one. Up to `prefetch_factor` batches a worker are under way.
+Indices go to the workers in turn, each through its own queue; batches come back through a socket of each worker, see
+transport.py. Up to `prefetch_factor` batches a worker are under way.
 """
 import itertools
 import multiprocessing
+import os
 import pickle
 import queue
 import random
+import socket
 import sys
 import time
 import traceback
 from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import fasttensor as torch
 
 from .sampler import draw_seed
+from .transport import pack, receive, send
 
 __all__ = ["WorkerInfo", "WorkerPool", "get_worker_info"]
 
-POLL = 2.0              # seconds between looks at whether the workers are alive
+POLL = 2.0              # seconds between a worker's looks at whether its parent is alive
+LEAVE = 2.0             # seconds that workers have to end on their own
 PASS = b""
 _worker_info = None
 
@@ -40,6 +46,13 @@ def get_worker_info():
     return _worker_info
 
 
+class _Text(str):
+    """Text that is its own repr: KeyError prints the repr of its message."""
+
+    def __repr__(self):
+        return str(self)
+
+
 @dataclass
 class Failure:
     """An exception in a worker, as text: tracebacks cannot be sent."""
@@ -49,10 +62,10 @@ class Failure:
 
     def raise_again(self):
         if self.kind is KeyError:
-            raise KeyError(self.text)
+            raise KeyError(_Text(self.text))
         try:
             error = self.kind(self.text)
-        except TypeError:           # its constructor wants something else
+        except Exception:           # its constructor wants something else
             error = RuntimeError(self.text)
         raise error from None
 
@@ -61,66 +74,87 @@ class Ended:
     """Sent by a worker whose iterable dataset is exhausted."""
 
 
-def _work(settings, number, count, seed, init_fn, orders, results):
-    """The worker's loop. orders: PASS starts a pass, a pickled (turn, index, what) asks for a batch, None ends."""
-    global _worker_info
-    from .dataloader import EndOfData, Fetcher
-    torch.set_num_threads(1)
-    seed += number
-    random.seed(seed)
-    torch.manual_seed(seed)
+def _describe(error, number, what=None):
+    text = "".join(traceback.format_exception(error))
+    of = "" if what is None else f", which fetched {f'the samples {what}' if isinstance(what, (list, tuple)) else f'sample {what!r}'}"
+    return Failure(type(error), f"Caught {type(error).__name__} in DataLoader worker process {number}{of[:200]}.\nOriginal {text}")
+
+
+def _seed(seed, number):
+    """Other random numbers in every worker, the same ones as in PyTorch's."""
+    random.seed(seed + number)
+    torch.manual_seed(seed + number)
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % 2 ** 32)
-    _worker_info = WorkerInfo(number, count, seed, settings[0])
-    failure = None
-    fetch = None
+        from numpy.random import SeedSequence
+        from numpy.random import seed as seed_numpy
+        seed_numpy(SeedSequence([number, seed & 0xffffffff, seed >> 32]).generate_state(4))
+
+
+def _next_order(orders, parent):
+    """What is asked next; None to end, also where the parent is gone without a word."""
+    while True:
+        try:
+            return orders.get(timeout=POLL)
+        except queue.Empty:
+            if os.getppid() != parent:
+                return None
+
+
+def _work(settings, number, count, seed, init_fn, orders, connection):
+    """A worker: PASS starts a pass, a pickled (turn, index, what) asks for a batch, None ends."""
+    global _worker_info
+    results = socket.socket(fileno=os.dup(connection.fileno()))
+    connection.close()
+    try:
+        torch.set_num_threads(1)
+        _seed(seed, number)
+        _worker_info = WorkerInfo(number, count, seed + number, settings[0])
+        _serve(settings, number, init_fn, orders, results)
+    except (KeyboardInterrupt, ConnectionError):
+        pass            # the main process raises the interrupt, or is gone
+    finally:
+        results.close()
+
+
+def _serve(settings, number, init_fn, orders, results):
+    from .dataloader import EndOfData, Fetcher
+    parent = os.getppid()
+    failure = fetch = None
     ended = False
     try:
         if init_fn is not None:
             init_fn(number)
     except Exception as error:
         failure = _describe(error, number)
-
-    def send(turn, index, batch):
-        # A queue pickles in a thread of its own, where an error would be lost and the main process wait for ever.
-        try:
-            content = pickle.dumps((turn, index, number, batch))
-        except Exception as error:
-            content = pickle.dumps((turn, index, number, _describe(error, number)))
-        results.put(bytes(content))
-
-    for order in iter(orders.get, None):
+    for order in iter(lambda: _next_order(orders, parent), None):
         if order == PASS:
             fetch, ended = None, False
             continue
         turn, index, what = pickle.loads(order)
-        if ended:
-            send(turn, index, Ended())
-            continue
         try:
             if failure is not None:
-                raise _Kept
-            if fetch is None:
-                fetch = Fetcher(*settings)
-            batch = fetch(what)
+                batch = failure
+            elif ended:
+                batch = Ended()
+            else:
+                if fetch is None:
+                    fetch = Fetcher(*settings)
+                batch = fetch(what)
         except EndOfData:
             ended = True
             batch = Ended()
-        except _Kept:
-            batch = failure
         except Exception as error:
-            batch = _describe(error, number)
-        send(turn, index, batch)
+            batch = _describe(error, number, what)
+        send(results, _packed((turn, index, number), batch, what))
 
 
-class _Kept(Exception):
-    pass
-
-
-def _describe(error, number):
-    text = "".join(traceback.format_exception(error))
-    return Failure(type(error), f"Caught {type(error).__name__} in DataLoader worker process {number}.\n"
-                                f"Original {text}")
+def _packed(place, batch, what):
+    try:
+        return pack((*place, batch))
+    except Exception as error:
+        if isinstance(batch, Failure):      # its type is known in the worker only
+            return pack((*place, Failure(RuntimeError, batch.text)))
+        return pack((*place, _describe(error, place[-1], what)))
 
 
 class WorkerPool:
@@ -132,105 +166,121 @@ class WorkerPool:
                     loader.drop_last)
         self.seed_drawn = True
         seed = draw_seed(loader.generator)
-        self.results = context.Queue()
-        self.orders = []
-        self.processes = []
+        self.results, self.orders, self.processes = [], [], []
         self.turn = 0
         for number in range(loader.num_workers):
             orders = context.Queue()
             orders.cancel_join_thread()
+            ours, theirs = context.Pipe()
             process = context.Process(
                 target=_work, daemon=True,
-                args=(settings, number, loader.num_workers, seed, loader.worker_init_fn, orders, self.results))
+                args=(settings, number, loader.num_workers, seed, loader.worker_init_fn, orders, theirs))
             process.start()
+            theirs.close()          # so that a worker's end is seen
+            self.results.append(socket.socket(fileno=os.dup(ours.fileno())))
+            ours.close()
             self.orders.append(orders)
             self.processes.append(process)
 
-    def batches(self, loader, keep):
-        """One pass. Ends the workers afterwards unless `keep`."""
+    def receive(self, timeout):
+        """The next message of any worker."""
+        ready = wait(self.results, timeout or None)
+        if not ready:
+            raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
         try:
-            yield from self._pass(loader)
-        finally:
-            if not keep:
-                self.close()
-
-    def _pass(self, loader):
-        if not self.seed_drawn:
-            draw_seed(loader.generator)
-        self.seed_drawn = False
-        self.turn += 1          # answers to an abandoned pass carry an older number
-        for orders in self.orders:
-            orders.put(PASS)
-        indices = enumerate(iter(loader.indices()))
-        active = set(range(len(self.orders)))
-        cycle = itertools.cycle(range(len(self.orders)))
-        waiting = {}            # index -> None until its batch has come
-        target = loader.prefetch_factor * len(self.orders)
-
-        def ask():
-            if not active:
-                return
-            for index, what in itertools.islice(indices, 1):
-                worker = next(w for w in cycle if w in active)
-                waiting[index] = None
-                self.orders[worker].put(pickle.dumps((self.turn, index, what)))
-
-        for _ in range(target):
-            ask()
-        while waiting:
-            first = next(iter(waiting))
-            if waiting[first] is None:
-                turn, index, worker, batch = self._receive(loader.timeout)
-                if turn != self.turn:
-                    continue
-                if isinstance(batch, Ended):
-                    active.discard(worker)
-                    del waiting[index]
-                    ask()
-                    continue
-                if loader.in_order and index != first:
-                    waiting[index] = (batch,)
-                    continue
-            else:
-                index, (batch,) = first, waiting[first]
-            del waiting[index]
-            ask()
-            if isinstance(batch, Failure):
-                batch.raise_again()
-            yield batch
-
-    def _receive(self, timeout):
-        begin = time.monotonic()
-        while True:
-            wait = POLL if not timeout else max(0.0, min(POLL, begin + timeout - time.monotonic()))
-            try:
-                return pickle.loads(self.results.get(timeout=wait))
-            except queue.Empty:
-                dead = [p.pid for p in self.processes if not p.is_alive()]
-                if dead:
-                    self.close()
-                    raise RuntimeError("DataLoader worker (pid(s) " + ", ".join(map(str, dead))
-                                       + ") exited unexpectedly") from None
-                if timeout and time.monotonic() - begin >= timeout:
-                    raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
+            return receive(ready[0])
+        except (EOFError, ConnectionError):
+            dead = self.processes[self.results.index(ready[0])]
+            dead.join(LEAVE)
+            self.close()
+            raise RuntimeError(f"DataLoader worker (pid(s) {dead.pid}) exited unexpectedly, "
+                               + _ending(dead.exitcode)) from None
 
     def close(self):
         """Ends the workers; does nothing the second time."""
         processes, self.processes = self.processes, []
         for orders in self.orders:
             orders.put(None)
+        for connection in self.results:
+            connection.close()
+        deadline = time.monotonic() + LEAVE
         for process in processes:
-            process.join(timeout=1)
+            process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 process.terminate()
                 process.join()
-        for q in (*self.orders, self.results):
-            q.cancel_join_thread()
-            q.close()
-        self.orders = []
+        for orders in self.orders:
+            orders.cancel_join_thread()
+            orders.close()
+        self.orders, self.results = [], []
 
     def __del__(self):
         try:
             self.close()
         except Exception:           # the interpreter may be on its way out
             pass
+
+
+def _ending(code):
+    if code is not None and code < 0:
+        return f"killed by signal {-code}" + (" (out of memory?)" if code == -9 else "")
+    return f"exit code {code}"
+
+
+class WorkerBatches:
+    """One pass: an iterator over the batches, which goes on after an error in one of them."""
+
+    def __init__(self, pool, loader, keep):
+        if not pool.seed_drawn:
+            draw_seed(loader.generator)
+        pool.seed_drawn = False
+        pool.turn += 1          # answers to an abandoned pass carry an older number
+        self.pool, self.keep, self.turn = pool, keep, pool.turn
+        self.timeout, self.in_order = loader.timeout, loader.in_order
+        for orders in pool.orders:
+            orders.put(PASS)
+        self.indices = enumerate(iter(loader.indices()))
+        self.active = set(range(len(pool.orders)))
+        self.cycle = itertools.cycle(range(len(pool.orders)))
+        self.waiting = {}            # index -> None until its batch has come
+        for _ in range(loader.prefetch_factor * len(pool.orders)):
+            self._ask()
+
+    def _ask(self):
+        if not self.active:
+            return
+        for index, what in itertools.islice(self.indices, 1):
+            worker = next(w for w in self.cycle if w in self.active)
+            self.waiting[index] = None
+            self.pool.orders[worker].put(bytes(ForkingPickler.dumps((self.turn, index, what))))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.turn != self.pool.turn:
+            raise RuntimeError("DataLoader: another pass with the same persistent workers has begun, which ended this one")
+        while self.waiting:
+            first = next(iter(self.waiting))
+            if self.waiting[first] is None:
+                turn, index, worker, batch = self.pool.receive(self.timeout)
+                if turn != self.turn:
+                    continue
+                if isinstance(batch, Ended):
+                    self.active.discard(worker)
+                    del self.waiting[index]
+                    self._ask()
+                    continue
+                if self.in_order and index != first:
+                    self.waiting[index] = (batch,)
+                    continue
+            else:
+                index, (batch,) = first, self.waiting[first]
+            del self.waiting[index]
+            self._ask()
+            if isinstance(batch, Failure):
+                batch.raise_again()
+            return batch
+        if not self.keep:
+            self.pool.close()
+        raise StopIteration

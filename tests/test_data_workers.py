@@ -1,0 +1,155 @@
+"""Worker processes of a DataLoader: shared memory, errors, seeds, and that none outlives the program."""
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fasttensor as torch
+from fasttensor.utils import data as D
+
+ROOT = Path(torch.__file__).resolve().parents[1]
+
+
+class Table(D.Dataset):
+    def __init__(self):
+        self.rows = torch.arange(400_000, dtype=torch.float32).view(4, 100_000)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        array = np.full(50_000, i, np.int16)
+        return {"row": self.rows[i], "array": array, "both": (self.rows[i], array), "empty": torch.empty(0, 3), "name": "x" * i}
+
+
+def test_large_batches_travel_whole():
+    for options in ({"batch_size": None}, {"batch_size": None, "collate_fn": lambda x: x}, {"batch_size": 2}):
+        here, there = (list(D.DataLoader(Table(), num_workers=n, **options)) for n in (0, 2))
+        for a, b in zip(here, there):
+            assert a.keys() == b.keys() and a["name"] == b["name"]
+            for x, y in ((a["row"], b["row"]), (a["both"][0], b["both"][0]), (a["empty"], b["empty"])):
+                assert torch.equal(x, y) and x.dtype == y.dtype
+            assert type(a["array"]) is type(b["array"]) and (np.asarray(a["array"]) == np.asarray(b["array"])).all()
+            b["row"].add_(1)        # the memory is the receiver's own
+            np.asarray(b["array"])[:] = 1
+    row = next(iter(D.DataLoader(Table(), batch_size=None, num_workers=1)))["row"]
+    assert row.untyped_storage().nbytes() == 400_000        # not the table
+
+
+def test_more_batches_than_open_files_are_kept():
+    soft = len(os.listdir("/proc/self/fd"))
+    kept = list(D.DataLoader(Table(), batch_size=1, num_workers=1, sampler=[0] * 40))
+    assert len(os.listdir("/proc/self/fd")) < soft + 20 and kept[0]["row"].shape == (1, 100_000)
+
+
+class Faulty(D.Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        if i == 2:
+            raise KeyError("key two")
+        if i == 3:
+            class Own(Exception):
+                pass
+            raise Own("only here")
+        if i == 4:
+            return (x for x in ())
+        return i
+
+
+def test_errors_keep_type_text_samples_and_worker():
+    batches = iter(D.DataLoader(Faulty(), batch_size=2, num_workers=2, collate_fn=list))
+    assert next(batches) == [0, 1]
+    with pytest.raises(KeyError, match=r"(?s)worker process 1, which fetched the samples \[2, 3\]\.\nOriginal Traceback.*key two"):
+        next(batches)
+    with pytest.raises(TypeError, match=r"(?s)worker process 0.*generator"):
+        next(batches)
+    assert list(batches) == []
+    with pytest.raises(RuntimeError, match="(?s)Caught Own in .* which fetched sample 3.*only here"):
+        list(D.DataLoader(Faulty(), batch_size=None, num_workers=1, sampler=[3]))
+
+
+class Slow(D.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        time.sleep(30)
+
+
+def test_timeout_and_length():
+    loader = D.DataLoader(Slow(), num_workers=1, timeout=0.2)
+    with pytest.raises(RuntimeError, match=r"timed out after 0\.2 seconds"):
+        next(iter(loader))
+    assert len(iter(loader)) == len(loader) == 2
+
+
+class Draws(D.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        import random
+        return np.random.randint(10 ** 6), random.randint(0, 10 ** 6), torch.randint(10 ** 6, ()).item()
+
+
+def test_random_numbers_of_workers_are_pytorchs():
+    torch.manual_seed(5)
+    drawn = [tuple(int(v) for v in row) for row in D.DataLoader(Draws(), batch_size=None, num_workers=2)]
+    assert len(set(drawn)) == 4
+    assert drawn == [(610916, 697130, 648557), (691010, 770431, 160238), (534634, 103985, 337364), (463968, 786985, 365935)]
+
+
+PROGRAM = """
+import os, sys, time
+import fasttensor as torch
+
+class Waits(torch.utils.data.Dataset):
+    def __len__(self):
+        return 100
+    def __getitem__(self, i):
+        time.sleep(0.05)
+        return i
+
+loader = torch.utils.data.DataLoader(Waits(), num_workers=2, persistent_workers=bool(int(sys.argv[1])))
+batches = iter(loader)
+next(batches)
+print(*[p.pid for p in batches.batches.pool.processes], flush=True)
+for batch in batches:
+    pass
+"""
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("kept, number", [(0, signal.SIGINT), (1, signal.SIGINT), (0, signal.SIGKILL)])
+def test_nobody_is_left_behind(tmp_path, kept, number):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    process = subprocess.Popen([sys.executable, "program.py", str(kept)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    workers = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(workers) == 2
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)      # what Ctrl-C does
+    else:
+        process.kill()
+    errors = process.communicate()[1]
+    assert process.returncode == -number
+    assert errors.count("Traceback") == (number == signal.SIGINT)
+    for _ in range(300):
+        if not any(map(alive, workers)):
+            break
+        time.sleep(0.1)
+    assert not any(map(alive, workers))
