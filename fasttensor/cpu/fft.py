@@ -1,50 +1,94 @@
-"""Discrete Fourier transforms by numpy's pocketfft, imported when first used.
+"""Discrete Fourier transforms by pocketfft, imported when first used: SciPy's where it is installed, else numpy's.
 
-norm is numpy's name for a direction: "backward" scales the inverse by 1/n, "forward" the forward, "ortho" both by 1/sqrt(n).
+SciPy's computes several transforms at once in vector registers, in the input's own precision, and shares them among
+threads. numpy's works in double precision, one after the other; here its batches are cut into pieces for threads.
+norm is numpy's name for a direction: "backward" scales the inverse by 1/n, "forward" the forward, "ortho" both
+by 1/sqrt(n).
 
     >>> import fasttensor
     >>> fft_r2c(fasttensor.ones(4), (0,), "backward")
     tensor([4.+0.j, 0.+0.j, 0.+0.j])
 """
+from functools import cache
+from math import prod
+
+from fasttensor._core.construct import empty
+from fasttensor._core.dtype import DTYPES
 from fasttensor._core.foreign import from_array
+from fasttensor._core.parallel import get_num_threads
+
+PIECE = 1 << 15     # elements of the input that are worth a thread
+SPECTRUM = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
+SIGNAL = {"complex64": "float32", "complex128": "float64"}
 
 
-def tensor_of(array, double):
-    """numpy before version 2 computes in double precision alone."""
-    kind = ("D" if double else "F") if array.dtype.kind == "c" else ("d" if double else "f")
-    if array.dtype.char != kind or not array.flags.c_contiguous:
-        array = array.astype(kind, order="C")
-    return from_array(array)
+def pieces_of(shape, dims):
+    """Slices of the longest dimension that is not transformed; one of everything where that is not worth threads."""
+    others = [d for d in range(len(shape)) if d not in dims]
+    count = prod(shape) // PIECE
+    if get_num_threads() == 1 or count < 2 or not others:
+        return [()]
+    dim = max(others, key=lambda d: shape[d])
+    step = -(-shape[dim] // count)
+    return [(slice(None),) * dim + (slice(i, i + step),) for i in range(0, shape[dim], step)]
 
 
-def array_of(x):
-    return x.detach().contiguous().numpy()
+@cache
+def library():
+    """scipy.fft or numpy.fft, and whether it is SciPy's."""
+    try:
+        from scipy import fft
+    except ImportError:
+        from numpy import fft
+        return fft, False
+    return fft, True
 
 
-def is_double(x):
-    return x.dtype.name in ("float64", "complex128")
+def transform(name, x, dims, norm, shape, dtype, size=None):
+    """The library's function of that name, or of several dimensions; `size`: of the last of `dims` in a real result."""
+    fft, from_scipy = library()
+    array = x.detach().contiguous().numpy()
+    one, many = getattr(fft, name), getattr(fft, name + "n")
+
+    def run(array, **more):
+        # the functions of several dimensions cost more than a small transform
+        if len(dims) == 1:
+            return one(array, size, dims[0], norm, **more)
+        return many(array, None if size is None else [array.shape[d] for d in dims[:-1]] + [size], dims, norm, **more)
+
+    if from_scipy:
+        return from_array(run(array, workers=get_num_threads() if x.numel() >= 2 * PIECE else None))
+    result = empty("fft", (shape,), DTYPES[dtype])
+    out = result.numpy()
+    pieces = pieces_of(array.shape, dims)
+    try:
+        if len(pieces) == 1:
+            run(array, out=out)
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+            with ThreadPoolExecutor(get_num_threads()) as pool:
+                list(pool.map(lambda at: run(array[at], out=out[at]), pieces))
+    except TypeError:       # numpy before version 2 takes no `out`, and returns double precision
+        out[...] = run(array)
+    return result
+
+
+def resized(shape, dim, size):
+    shape = list(shape)
+    shape[dim] = size
+    return shape
 
 
 def fft_c2c(x, dims, norm, forward):
     """Real or complex to complex over `dims`."""
-    from numpy import fft
-    if len(dims) == 1:      # the functions of several dimensions cost more than a small transform
-        return tensor_of((fft.fft if forward else fft.ifft)(array_of(x), None, dims[0], norm), is_double(x))
-    return tensor_of((fft.fftn if forward else fft.ifftn)(array_of(x), axes=dims, norm=norm), is_double(x))
+    return transform("fft" if forward else "ifft", x, dims, norm, x.shape, SPECTRUM[x.dtype.name])
 
 
 def fft_r2c(x, dims, norm):
     """Real to the first half (n // 2 + 1) of the last of `dims`, forward."""
-    from numpy import fft
-    if len(dims) == 1:
-        return tensor_of(fft.rfft(array_of(x), None, dims[0], norm), is_double(x))
-    return tensor_of(fft.rfftn(array_of(x), axes=dims, norm=norm), is_double(x))
+    return transform("rfft", x, dims, norm, resized(x.shape, dims[-1], x.shape[dims[-1]] // 2 + 1), SPECTRUM[x.dtype.name])
 
 
 def fft_c2r(x, dims, norm, size):
     """The first half of the last of `dims` to `size` real values, inverse."""
-    from numpy import fft
-    if len(dims) == 1:
-        return tensor_of(fft.irfft(array_of(x), size, dims[0], norm), is_double(x))
-    sizes = [x.shape[d] for d in dims[:-1]] + [size]
-    return tensor_of(fft.irfftn(array_of(x), sizes, dims, norm), is_double(x))
+    return transform("irfft", x, dims, norm, resized(x.shape, dims[-1], size), SIGNAL[x.dtype.name], size)

@@ -39,30 +39,56 @@ def constant_pad_nd(input, pad, value=0):
     return apply(ConstantPad, input, widths, value)
 
 
-def reflected(size, before, after):
+def part(x, dim, start, length):
+    return x.narrow(dim, start, length) if length else None
+
+
+def mirrored(x, dim, start, length):
+    return x.narrow(dim, start, length).flip(dim) if length else None
+
+
+def kept_and_outer(size, before, after):
+    """What remains of a dimension under negative widths, as (start, length), and the lengths of what comes before and after it."""
+    low, high = max(0, -before), min(size, size + after)
+    return (low, max(high - low, 0)), max(min(0, size + after) + before, 0), max(size + after - max(size, -before), 0)
+
+
+def reflected(x, dim, before, after):
+    size = x.shape[dim]
     if before >= size or after >= size:
         raise RuntimeError(f"pad: with mode 'reflect', padding size should be less than the corresponding input dimension, but got padding ({before}, {after}) "
                            f"at a dimension of size {size}")
-    return [abs(i) if i < size else 2 * (size - 1) - i for i in range(-before, size + after)]
+    kept, first, last = kept_and_outer(size, before, after)
+    return [mirrored(x, dim, 1 + before - first, first), part(x, dim, *kept), mirrored(x, dim, size - 1 - after, last)]
 
 
-def replicated(size, before, after):
+def replicated(x, dim, before, after):
+    size = x.shape[dim]
     if size == 0:
         raise RuntimeError("pad: with mode 'replicate', expected non-zero sizes in the padded dimensions")
-    return [min(max(i, 0), size - 1) for i in range(-before, size + after)]
+    kept, first, last = kept_and_outer(size, before, after)
+
+    def repeated(at, count):
+        return x.narrow(dim, at, 1).expand(*x.shape[:dim], count, *x.shape[dim + 1:]) if count else None
+
+    return [repeated(0, first), part(x, dim, *kept), repeated(size - 1, last)]
 
 
-def wrapped(size, before, after):
+def wrapped(x, dim, before, after):
+    size = x.shape[dim]
     if before > size or after > size:
         raise RuntimeError(f"pad: with mode 'circular', padding value causes wrapping around more than once: ({before}, {after}) at a dimension of size {size}")
     # what negative widths cut does not come back at the other end
-    kept = range(max(-before, 0), size - max(-after, 0))
-    if not kept:
+    low, high = max(-before, 0), size - max(-after, 0)
+    if low >= high:
         raise RuntimeError(f"pad: with mode 'circular', nothing is left to repeat of a dimension of size {size} with padding ({before}, {after})")
-    return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))]
+    kept = x.narrow(dim, low, high - low)
+    turns, first = divmod(max(before, 0), high - low)
+    more, last = divmod(max(after, 0), high - low)
+    return [part(x, dim, high - first, first), *[kept] * (turns + 1 + more), part(x, dim, low, last)]
 
 
-PLACES = {"reflect": reflected, "replicate": replicated, "circular": wrapped}
+PIECES = {"reflect": reflected, "replicate": replicated, "circular": wrapped}
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -79,15 +105,14 @@ def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
     widths = pairs("pad", input, pad)
-    if mode not in PLACES:
+    if mode not in PIECES:
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}: expected one of 'constant', 'reflect', 'replicate', 'circular'")
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     nd = len(pad) // 2
     if nd not in (1, 2, 3) or input.dim() not in (nd + 1, nd + 2):
         raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: got {description(input)} and pad {tuple(pad)}")
-    from fasttensor.functional.data import tensor
-    places = PLACES[mode]
+    from fasttensor.functional.joining import cat
     for dim in range(input.dim() - nd, input.dim()):
         before, after = widths[dim]
         size = input.shape[dim]
@@ -98,8 +123,7 @@ def pad(input, pad, mode="constant", value=None):
     for dim in range(input.dim() - nd, input.dim()):
         before, after = widths[dim]
         if before or after or mode == "reflect":
-            index = places(input.shape[dim], before, after)
-            input = input.index_select(dim, tensor(index, device=input.device))
+            input = cat([piece for piece in PIECES[mode](input, dim, before, after) if piece is not None], dim)
     return input
 
 
