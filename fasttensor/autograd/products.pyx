@@ -5,7 +5,7 @@ from fasttensor._core.tensor cimport Tensor, Node, CPU
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
-from fasttensor.autograd.watching cimport watching
+from fasttensor.autograd.watching cimport routing
 from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
                                     TRANSPOSED, CONJUGATED)
 from importlib import import_module
@@ -98,7 +98,7 @@ cdef bint fits(object a, object b) except -1:
 
 cdef object matmul_slot(object a, object b):
     global _general
-    if not watching and fits(a, b):
+    if not routing and fits(a, b):
         return record_mm(<Tensor>a, <Tensor>b)
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         return NotImplemented

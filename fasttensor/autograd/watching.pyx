@@ -39,17 +39,19 @@ cdef bint finish(object token, object result) except False:
 
 def listen(listener):
     """Tell `listener` of every operation from now on."""
-    global _listeners, watching
+    global _listeners, watching, routing
     _listeners += (listener,)
     watching += 1
+    routing += 1
 
 
 def stop_listening(listener):
     """Undo `listen`."""
-    global _listeners, watching
+    global _listeners, watching, routing
     if listener in _listeners:
         _listeners = tuple([other for other in _listeners if other is not listener])
         watching -= 1
+        routing -= 1
 
 
 def listened():
@@ -59,8 +61,8 @@ def listened():
 
 def route_operators(bint on):
     """Send the operators that have a compiled short cut through the public functions, as often as it is undone."""
-    global watching
-    watching += 1 if on else -1
+    global routing
+    routing += 1 if on else -1
 
 
 def operation(str name, function, tuple args, dict kwargs):

@@ -172,7 +172,7 @@ def _announce_all():
             if quiet(name) or module == "fasttensor._assemble":
                 continue
             if isinstance(function, FunctionType):
-                if module.startswith("fasttensor."):
+                if module.startswith("fasttensor.") and not function.__code__.co_flags & GENERATOR:
                     entry = watched(function, operation_name(space, name))
                     entry.listened = True
                     function.__code__ = entry.code
@@ -200,6 +200,7 @@ def quiet(name):
     return name in QUIET or name.startswith(("is_", "get_", "set_", "register_", "has_", "_"))
 
 
+GENERATOR = 0x20        # a generator's code must not change into a plain function's
 COMPILED = ("cython_function_or_method", "method_descriptor", "builtin_function_or_method")
 SPELLED = {"cross_entropy": "cross_entropy_loss", "grid_sample": "grid_sampler", "__getitem__": "index", "__setitem__": "index_put_",
            "concat": "cat", "concatenate": "cat", "divide": "div", "true_divide": "div"}
