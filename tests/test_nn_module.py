@@ -368,6 +368,17 @@ def test_functional_call():
     net = Net()
     out = nn.utils.stateless.functional_call(net, {"scale": torch.zeros(2)}, (torch.ones(1, 3),))
     assert float(out.abs().sum()) == 0 and float(net.scale.sum()) == 2
+    # names that a module lacks are its attributes for the call alone
+    class Reads(nn.Module):
+        def forward(self, x):
+            return self.factor * x
+
+    module = Reads()
+    assert nn.utils.stateless.functional_call(module, {"factor": torch.tensor(3.0)}, torch.ones(2)).tolist() == [3.0, 3.0] and not hasattr(module, "factor")
+    with pytest.raises(RuntimeError, match=r"reparametrizing for Reads:\n\tUnexpected key\(s\): 'factor'\."):
+        nn.utils.stateless.functional_call(module, {"factor": torch.tensor(3.0)}, torch.ones(2), strict=True)
+    with pytest.raises(TypeError, match="not an instance of torch.Tensor"):
+        nn.utils.stateless.functional_call(net, {"scale": 3}, torch.ones(1, 3))
 
 
 def test_norms_on_attributes():

@@ -99,6 +99,8 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     """
     if not isinstance(lengths, ft.Tensor):
         lengths = ft.as_tensor(lengths, dtype=ft.int64, device="cpu")
+    if lengths.dim() != 1 or lengths.dtype != ft.int64:
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} {lengths.dtype} tensor")
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = ft.sort(lengths, descending=True)
@@ -185,7 +187,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError("padding_side should be 'left' or 'right' but got " + padding_side)
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     longest = max(s.size(0) for s in sequences)
     rows = []
     for s in sequences:

@@ -1,7 +1,11 @@
 """Calling a module with other tensors in place of its own."""
 import contextlib
 
+from fasttensor import Tensor
+
 from ..module import Module
+
+_ABSENT = object()      # stands for a name that a module did not have
 
 
 def _owner(module, name):
@@ -31,28 +35,29 @@ def _reparametrize_module(module, parameters_and_buffers, *, tie_weights=False, 
                     given.setdefault(n, values[0])
     own = {n for n, _ in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))}
     if strict and own != set(given):
-        raise RuntimeError("Error(s) in reparametrizing:\n\t"
-                           + "\n\t".join([f"Missing key(s): {', '.join(sorted(own - set(given)))}"] * bool(own - set(given))
-                                         + [f"Unexpected key(s): {', '.join(sorted(set(given) - own))}"]
-                                         * bool(set(given) - own)))
+        problems = [(what, sorted(names)) for what, names in (("Unexpected", set(given) - own), ("Missing", own - set(given))) if names]
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(
+            f"{what} key(s): {', '.join(map(repr, names))}." for what, names in problems))
     saved = []
     try:
         for name, value in given.items():
             owner, last = _owner(module, name)
-            for registry in (owner._parameters, owner._buffers):
-                if last in registry:
-                    saved.append((registry, last, registry[last]))
-                    registry[last] = value
-                    break
-            else:
-                if not hasattr(owner, last):
-                    raise AttributeError(f"{type(owner).__name__} has no attribute `{last}`")
-                saved.append((owner.__dict__, last, getattr(owner, last)))
-                owner.__dict__[last] = value
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"{value!r} is not an instance of torch.Tensor: functional_call needs tensors, for {name!r} too")
+            registry = next((r for r in (owner._parameters, owner._buffers) if last in r), None)
+            if registry is None:
+                registry = owner.__dict__
+                if hasattr(owner, last) and not isinstance(getattr(owner, last), Tensor):
+                    raise TypeError(f"attribute `{last}`: {getattr(owner, last)!r} is not an instance of torch.Tensor")
+            saved.append((registry, last, registry.get(last, _ABSENT)))
+            registry[last] = value
         yield
     finally:
         for registry, last, old in reversed(saved):
-            registry[last] = old
+            if old is _ABSENT:
+                registry.pop(last, None)
+            else:
+                registry[last] = old
 
 
 def functional_call(module, parameters_and_buffers, args, kwargs=None, *, tie_weights=True, strict=False):
