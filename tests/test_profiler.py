@@ -150,6 +150,27 @@ def test_autograd_profiler_and_decorator():
         torch.ones(3)
 
 
+def test_batches_and_functions_of_users():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+    from fasttensor.utils.data import DataLoader, TensorDataset
+    loader = DataLoader(TensorDataset(torch.arange(4.0)), batch_size=2)
+    with profile() as prof:
+        for batch, in loader:
+            Double.apply(batch.requires_grad_()).sum().backward()
+    counts = {event.key: event.count for event in prof.key_averages()}
+    assert counts["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"] == 3
+    assert counts["Double"] == counts["DoubleBackward"] == 2
+    inner = next(event for event in prof.events() if event.name == "aten::mul")
+    assert inner.cpu_parent.name == "Double"
+
+
 def test_names_are_those_of_pytorch():
     theirs = pytest.importorskip("torch")
     names = []

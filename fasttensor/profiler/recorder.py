@@ -120,8 +120,7 @@ class Recorder:
             return inner, outer
         kind = "op"
         if "#" in name:
-            kind = "user"
-            name = name.replace("#", "#" + type(inputs[0]).__name__)
+            name, kind = spelled(name, inputs[0])
         else:
             name = "aten::" + name
         stack = self._stack()
@@ -152,16 +151,30 @@ def python_stack():
     return lines
 
 
-_steps = set()      # optimizer classes whose step is announced
+def spelled(name, owner):
+    """PyTorch's name, and the kind, of what is no operation: an optimizer's step, a loader's batch, a user's Function."""
+    if name == "Function.apply#":
+        return owner.__name__, "op"
+    if name.startswith("enumerate"):
+        local = type(owner.batches).__name__ == "_Local"
+        return name.replace("#", "#_SingleProcessDataLoaderIter" if local else "#_MultiProcessingDataLoaderIter"), "user"
+    return name.replace("#", "#" + type(owner).__name__), "user"
+
+
+_steps = set()      # classes whose methods are announced
 
 
 def _watch_steps():
-    """Announce the steps of the optimizers that exist now."""
+    """Announce the steps of the optimizers that exist now, the batches of data loaders and users' Functions."""
     from types import FunctionType
+    loaders = sys.modules.get("fasttensor.utils.data.dataloader")
     found = [(cls, method, f"Optimizer.{method}#.{method}") for cls in (ft.optim.Optimizer, *_subclasses(ft.optim.Optimizer))
              for method in ("step", "zero_grad")]
+    if loaders is not None:
+        found.append((loaders._Iterator, "__next__", "enumerate(DataLoader)#.__next__"))
+    found.append((ft.autograd.Function, "apply", "Function.apply#"))
     for cls, method, name in found:
-        function = vars(cls).get(method)
+        function = getattr(vars(cls).get(method), "__func__", vars(cls).get(method))
         if isinstance(function, FunctionType) and (cls, method) not in _steps:
             _steps.add((cls, method))
             interpose.also_announce(function, name)
