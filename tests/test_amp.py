@@ -144,6 +144,13 @@ def test_weights_are_converted_once_and_again_after_a_write():
     assert layer.weight.grad.dtype is torch.float32 and layer.weight.grad.tolist() == [[2.0] * 3] * 3
 
 
+def test_low_rank_decompositions_run_in_float32():
+    a = torch.eye(4)
+    with torch.autocast("cpu"):
+        u, s, v = torch.svd_lowrank(a, 2)
+        assert u.dtype is s.dtype is v.dtype is torch.float32 and torch.allclose(s, torch.ones(2), atol=1e-5)
+
+
 def test_training_matches_pytorch():
     theirs = pytest.importorskip("torch")
     losses = []
