@@ -11,10 +11,10 @@ import fasttensor as torch
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run(*arguments):
+def run(*arguments, name="digits"):
     import os
     env = dict(os.environ, PYTHONPATH=str(Path(torch.__file__).parents[1]))
-    return subprocess.run([sys.executable, str(ROOT / "examples" / "digits.py"), "--quiet", *map(str, arguments)],
+    return subprocess.run([sys.executable, str(ROOT / "examples" / f"{name}.py"), "--quiet", *map(str, arguments)],
                           capture_output=True, text=True, env=env)
 
 
@@ -52,3 +52,18 @@ def test_messages(tmp_path):
 @pytest.mark.parametrize("option", ["--epochs", "--seed", "--out", "--device", "--resume"])
 def test_help_names_options(option):
     assert option in run("--help").stdout
+
+
+@pytest.mark.parametrize("name, steps", [("char_gpt", 2), ("lstm_language_model", 1), ("vae", 2), ("cartpole", 2)])
+def test_other_examples_run(tmp_path, name, steps):
+    done = run("--steps", steps, "--out", tmp_path, name=name)
+    assert done.returncode == 0, done.stderr
+    assert torch.load(tmp_path / "model.pt")
+    if "no picture" not in done.stdout:
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_cartpole_is_balanced(tmp_path):
+    done = run("--out", tmp_path, name="cartpole")
+    assert float(re.search(r"balanced +([\d.]+)", done.stdout)[1]) > 400, done.stdout

@@ -11,7 +11,6 @@ import socket
 import struct
 from multiprocessing.reduction import ForkingPickler
 
-import fasttensor as torch
 from fasttensor._core.sharing import Mapped
 from fasttensor._core.storage import Storage, make_storage, storage_over
 from fasttensor._core.tensor import Tensor, description
