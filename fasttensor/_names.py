@@ -6,10 +6,10 @@ NAMES = {
             "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atan2 atanh "
             "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu copysign "
             "cos cosh deg2rad digamma eq erf erfc exp exp2 expm1 floor fmax fmin fmod frac gcd ge greater greater_equal "
-            "gt hardshrink heaviside hypot i0 igamma igammac isfinite isinf isnan isneginf isposinf lcm ldexp le less "
-            "less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_or logical_xor lt maximum "
-            "minimum mul multiply ne neg negative nextafter not_equal rad2deg reciprocal relu remainder rsqrt selu sgn "
-            "sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh trunc xlogy",
+            "gt hardshrink heaviside hypot i0 isfinite isinf isnan isneginf isposinf lcm ldexp le less less_equal "
+            "lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_or logical_xor lt maximum minimum mul "
+            "multiply ne neg negative nextafter not_equal rad2deg reciprocal relu remainder rsqrt selu sgn sigmoid sign "
+            "sin sinc sinh sqrt square sub subtract tan tanh trunc xlogy",
         "functional.activation": "prelu",
         "functional.addmm": "_addmm_activation addbmm addmm addmv addr baddbmm",
         "functional.basics":
@@ -52,6 +52,7 @@ NAMES = {
             "logical_or_ logical_xor_ logit_ lt_ mul_ nan_to_num_ native_channel_shuffle ne_ neg_ negative_ nextafter_ polygamma_ "
             "pow_ rad2deg_ reciprocal_ relu_ remainder_ round_ rsqrt_ selu_ sgn_ sigmoid_ sign_ sin_ sinc_ sinh_ sqrt_ square_ sub_ "
             "tan_ tanh_ threshold_ trunc_ view_as_complex_copy view_as_real_copy xlogy_",
+        "functional.incomplete_gamma": "igamma igammac",
         "functional.indexing": "index_add index_copy index_fill index_put index_put_ index_reduce index_select",
         "functional.joining":
             "block_diag cartesian_prod cat column_stack combinations concat concatenate dsplit dstack hsplit hstack meshgrid "
@@ -141,13 +142,14 @@ NAMES = {
     "SPECIAL": {
         "autograd.generated_functions":
             "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u "
-            "chebyshev_polynomial_v chebyshev_polynomial_w digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc "
-            "gammaincc gammaln hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e laguerre_polynomial_l "
-            "legendre_polynomial_p log1p log_ndtr modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 "
-            "modified_bessel_k1 ndtr ndtri psi scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
-            "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v "
-            "shifted_chebyshev_polynomial_w sinc spherical_bessel_j0 xlog1py xlogy zeta",
+            "chebyshev_polynomial_v chebyshev_polynomial_w digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammaln "
+            "hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e laguerre_polynomial_l legendre_polynomial_p log1p "
+            "log_ndtr modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 ndtr ndtri psi "
+            "scaled_modified_bessel_k0 scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t "
+            "shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sinc "
+            "spherical_bessel_j0 xlog1py xlogy",
         "functional.elementwise": "logit multigammaln polygamma round",
+        "functional.incomplete_gamma": "gammainc gammaincc zeta",
         "functional.softmax": "log_softmax softmax",
     },
     "LINALG": {
@@ -176,14 +178,14 @@ METHODS = {
         "bitwise_xor bitwise_xor_ ceil ceil_ celu celu_ conj_physical conj_physical_ copysign copysign_ cos cos_ cosh "
         "cosh_ deg2rad deg2rad_ digamma digamma_ eq eq_ erf erf_ erfc erfc_ erfinv erfinv_ exp exp2 exp2_ exp_ expm1 "
         "expm1_ floor floor_ floor_divide floor_divide_ fmax fmin fmod fmod_ frac frac_ gcd gcd_ ge ge_ greater "
-        "greater_ greater_equal greater_equal_ gt gt_ hardshrink heaviside heaviside_ hypot hypot_ i0 i0_ igamma "
-        "igamma_ igammac igammac_ isfinite isinf isnan isneginf isposinf isreal lcm lcm_ ldexp ldexp_ le le_ lerp lerp_ "
-        "less less_ less_equal less_equal_ lgamma lgamma_ log log10 log10_ log1p log1p_ log2 log2_ log_ logaddexp "
-        "logaddexp2 logical_and logical_and_ logical_not logical_not_ logical_or logical_or_ logical_xor logical_xor_ "
-        "lt lt_ maximum minimum mul mul_ multiply multiply_ ne ne_ neg neg_ negative negative_ nextafter nextafter_ "
-        "not_equal not_equal_ pow_ rad2deg rad2deg_ reciprocal reciprocal_ relu relu_ remainder remainder_ rsqrt rsqrt_ "
-        "selu selu_ sgn sgn_ sigmoid sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh sinh_ sqrt sqrt_ square "
-        "square_ sub sub_ subtract subtract_ tan tan_ tanh tanh_ threshold threshold_ trunc trunc_ xlogy xlogy_",
+        "greater_ greater_equal greater_equal_ gt gt_ hardshrink heaviside heaviside_ hypot hypot_ i0 i0_ isfinite "
+        "isinf isnan isneginf isposinf isreal lcm lcm_ ldexp ldexp_ le le_ lerp lerp_ less less_ less_equal less_equal_ "
+        "lgamma lgamma_ log log10 log10_ log1p log1p_ log2 log2_ log_ logaddexp logaddexp2 logical_and logical_and_ "
+        "logical_not logical_not_ logical_or logical_or_ logical_xor logical_xor_ lt lt_ maximum minimum mul mul_ "
+        "multiply multiply_ ne ne_ neg neg_ negative negative_ nextafter nextafter_ not_equal not_equal_ pow_ rad2deg "
+        "rad2deg_ reciprocal reciprocal_ relu relu_ remainder remainder_ rsqrt rsqrt_ selu selu_ sgn sgn_ sigmoid "
+        "sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh sinh_ sqrt sqrt_ square square_ sub sub_ subtract "
+        "subtract_ tan tan_ tanh tanh_ threshold threshold_ trunc trunc_ xlogy xlogy_",
     "functional.activation": "prelu",
     "functional.addmm": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
     "functional.basics":
@@ -209,6 +211,7 @@ METHODS = {
         "__div__ __idiv__ __rdiv__ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ div div_ divide divide_ "
         "fix fix_ float_power float_power_ frexp logit logit_ mvlgamma mvlgamma_ nan_to_num nan_to_num_ polygamma polygamma_ "
         "positive pow round round_ true_divide true_divide_ where",
+    "functional.incomplete_gamma": "igamma igamma_ igammac igammac_",
     "functional.indexing":
         "index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_reduce index_reduce_ "
         "index_select",

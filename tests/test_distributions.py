@@ -144,7 +144,12 @@ def test_samples_have_first_derivatives_only():
     assert_close(p.grad, [0.7, -0.3], rtol=1e-5)
     x = torch.tensor([0.5, 3.0], dtype=torch.float64)
     a = torch.tensor([0.7, 4.0], dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda a: D.Gamma(a, 2.0).cdf(x), (a,))
+    x.requires_grad_()
+    assert torch.autograd.gradcheck(lambda a, x: D.Gamma(a, 2.0).cdf(x), (a, x))
+    assert torch.autograd.gradcheck(lambda a, x: torch.special.gammaincc(a[:, None], x), (a, x))
+    assert torch.autograd.gradcheck(lambda a, x: (a * 1.0).igamma_(x), (a, x))
+    with pytest.raises(NotImplementedError, match="zeta"):
+        torch.special.zeta(a + 1, x).sum().backward()
 
 
 # --- checks ---

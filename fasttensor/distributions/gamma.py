@@ -12,23 +12,6 @@ def _standard_gamma(concentration):
     return torch._standard_gamma(concentration)
 
 
-class _GammaCdf(torch.autograd.Function):
-    """The regularized incomplete gamma function with both derivatives, once: a sample that keeps its cumulative probability moves with
-    a slope dx/da, so that dP/da = -dx/da * dP/dx."""
-
-    @staticmethod
-    def forward(ctx, a, x):
-        ctx.save_for_backward(a, x)
-        return torch.special.gammainc(a, x)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, g):
-        a, x = ctx.saved_tensors
-        density = g * torch.exp(torch.xlogy(a - 1, x) - x - torch.lgamma(a))
-        return (-density * torch._standard_gamma_grad(a, x)).sum_to_size(a.shape), density.sum_to_size(x.shape)
-
-
 class Gamma(ExponentialFamily):
     """Numbers with density proportional to x ** (concentration - 1) * exp(-rate * x).
 
@@ -88,7 +71,4 @@ class Gamma(ExponentialFamily):
 
     def cdf(self, value):
         self._check(value)
-        scaled = self.rate * value
-        if self.concentration.requires_grad:
-            return _GammaCdf.apply(self.concentration, scaled)
-        return torch.special.gammainc(self.concentration, scaled)
+        return torch.special.gammainc(self.concentration, self.rate * value)

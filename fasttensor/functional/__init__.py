@@ -50,6 +50,7 @@ FAMILIES = (
     "padding",
     "resize",
     "sampling",
+    "incomplete_gamma",
     "decompositions",
     "solving",
     "matrix_functions",
