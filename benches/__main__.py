@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import report
+from . import memory, report, scaling
 
 WORKER = Path(__file__).with_name("worker.py")
 ROOT = WORKER.parents[1]
@@ -30,6 +30,48 @@ def run(python, module, threads, options):
         return json.loads(out.read_text())
 
 
+def run_memory(options, with_torch):
+    """The table of peak memory, and its JSON."""
+    names = memory.training(json.loads(subprocess.check_output([sys.executable, str(WORKER), "--steps"])), options.only)
+    threads = int(options.threads.split(",")[0])
+    env, results = environment(threads), {}
+    for name in names:
+        results[name] = {"fasttensor": memory.measure(sys.executable, "fasttensor", name, threads, env)}
+        if with_torch:
+            results[name]["torch"] = memory.measure(options.torch_python, "torch", name, threads, env)
+    memory.print_table(results)
+    write(options.out / "memory.json", results)
+
+
+def run_scaling(options, with_torch):
+    """Cost by size and what threads give: tables, JSON and a chart."""
+    results = {}
+    for library, python in (("fasttensor", sys.executable), ("torch", options.torch_python))[:1 + with_torch]:
+        for threads in options.threads.split(","):
+            with tempfile.TemporaryDirectory() as folder:
+                out = Path(folder) / "out.json"
+                subprocess.run([python, str(WORKER.with_name("scaling_worker.py")), library, threads, str(options.seconds),
+                                str(options.largest), str(out)], check=True, env=environment(threads))
+                results.setdefault(library, {})[threads] = json.loads(out.read_text())
+    scaling.print_tables(results)
+    write(options.out / "scaling.json", results)
+    chart(lambda path: scaling.draw(results, path), options.out / "scaling.png")
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1))
+    print(f"\nfigures {path}")
+
+
+def chart(draw, path):
+    try:
+        if draw(path) is not False:
+            print(f"chart   {path}")
+    except ImportError:
+        print("no chart: install the extra, pip install '.[bench]'")
+
+
 def has_torch(python):
     """Whether that interpreter finds PyTorch."""
     probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
@@ -47,6 +89,9 @@ def arguments():
     parser.add_argument("--torch-python", default=sys.executable, metavar="PATH",
                         help="an interpreter that has PyTorch (default: this one)")
     parser.add_argument("--out", type=Path, default=Path("runs/benches"), help="folder of the results")
+    parser.add_argument("--memory", action="store_true", help="peak memory of the training steps instead of times")
+    parser.add_argument("--scaling", action="store_true", help="cost by size and by threads instead of the cases")
+    parser.add_argument("--largest", type=float, default=1e8, help="elements of the largest scaling case (default 1e8)")
     parser.add_argument("--compare", action="store_true", help="exit 1 if a ratio fell below the stored one")
     parser.add_argument("--save-baseline", action="store_true", help="store this run's ratios")
     return parser.parse_args()
@@ -58,6 +103,11 @@ def main():
     if not with_torch:
         print(f"benches: {options.torch_python} has no PyTorch, so there are times but no ratios "
               "(--torch-python PATH)")
+    if options.memory or options.scaling:
+        for wanted, work in ((options.memory, run_memory), (options.scaling, run_scaling)):
+            if wanted:
+                work(options, with_torch)
+        return
     results = {}
     for threads in map(int, options.threads.split(",")):
         ours, theirs = [], []
@@ -68,16 +118,8 @@ def main():
                 theirs.append(run(options.torch_python, "torch", threads, options))
         results[threads] = report.best(ours), report.best(theirs)
         report.print_table(*results[threads], threads)
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"{options.device}.json"
-    path.write_text(json.dumps({str(k): {"fasttensor": a, "torch": b} for k, (a, b) in results.items()}, indent=1))
-    print(f"\ntimes  {path}")
-    try:
-        chart = options.out / f"{options.device}.png"
-        if report.draw(results, chart):
-            print(f"chart  {chart}")
-    except ImportError:
-        print("no chart: install the extra, pip install '.[bench]'")
+    write(options.out / f"{options.device}.json", {str(k): {"fasttensor": a, "torch": b} for k, (a, b) in results.items()})
+    chart(lambda path: report.draw(results, path), options.out / f"{options.device}.png")
     if options.save_baseline:
         report.save_baseline(results)
     if options.compare and report.compare(results):

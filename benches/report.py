@@ -97,6 +97,8 @@ def compare(results):
     stored = json.loads(BASELINE.read_text())
     slower = 0
     for threads, (ours, theirs) in results.items():
+        if str(threads) not in stored:
+            print(f"benches: nothing is stored for {threads} thread(s); add it with --save-baseline --threads {threads}")
         for name, value in sorted(ratios(ours, theirs).items()):
             old = stored.get(str(threads), {}).get(name)
             if old is not None and value < SLOWER * old:

@@ -1,4 +1,6 @@
 """Larger cases: products, convolutions, reductions and whole training steps, in PyTorch's API."""
+import models
+
 STEPS = {}
 
 
@@ -115,6 +117,14 @@ def _(t):
     return train(t, net, lambda: n.functional.cross_entropy(net(x), y), t.optim.Adam(net.parameters(), lr=1e-3))
 
 
+@case("step/mlp_tanh_adam")
+def _(t):
+    n = t.nn
+    net = n.Sequential(n.Linear(64, 64), n.Tanh(), n.Linear(64, 64), n.Tanh(), n.Linear(64, 10))
+    x, y = t.randn(32, 64), t.randint(0, 10, (32,))
+    return train(t, net, lambda: n.functional.cross_entropy(net(x), y), t.optim.Adam(net.parameters(), lr=1e-3))
+
+
 @case("step/digits_adamw")
 def _(t):
     n = t.nn
@@ -145,6 +155,33 @@ def _(t):
     def loss():
         return n.functional.cross_entropy(net[2](net[1](net[0](x))).view(-1, 65), y)
     return train(t, net, loss, t.optim.AdamW(net.parameters(), lr=1e-3))
+
+
+@case("step/resnet18_cifar_sgd")
+def _(t):
+    net = models.resnet18(t)
+    x, y = t.randn(8, 3, 32, 32), t.randint(0, 10, (8,))
+    return train(t, net, lambda: t.nn.functional.cross_entropy(net(x), y),
+                 t.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4))
+
+
+@case("step/lstm_words_sgd")
+def _(t):
+    n = t.nn
+    net = n.ModuleList([n.Embedding(5000, 200), n.LSTM(200, 200, 2), n.Linear(200, 5000)])
+    x, y = t.randint(0, 5000, (35, 20)), t.randint(0, 5000, (700,))
+
+    def loss():
+        return n.functional.cross_entropy(net[2](net[1](net[0](x))[0]).view(-1, 5000), y)
+    return train(t, net, loss, t.optim.SGD(net.parameters(), lr=0.1))
+
+
+@case("step/gpt_char_adamw")
+def _(t):
+    net = models.gpt(t)
+    x, y = t.randint(0, 65, (12, 64)), t.randint(0, 65, (12 * 64,))
+    return train(t, net, lambda: t.nn.functional.cross_entropy(net(x).view(-1, 65), y),
+                 t.optim.AdamW(net.parameters(), lr=1e-3))
 
 
 @case("step/adam_100_parameters")

@@ -1,6 +1,7 @@
 """Times cases on one library, in a process of its own.
 
     python benches/worker.py MODULE THREADS DEVICE PATTERN BUDGET OUT.json
+    python benches/worker.py --steps                the names of the larger cases
 """
 import importlib
 import json
@@ -36,6 +37,9 @@ def timed(run, budget, wait):
 
 
 def main():
+    if sys.argv[1:] == ["--steps"]:
+        print(json.dumps(list(steps.STEPS)))
+        return
     module, threads, device, pattern, budget, out = sys.argv[1:]
     t = importlib.import_module(module)
     importlib.import_module(module + ".nn.functional")

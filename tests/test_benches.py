@@ -1,5 +1,6 @@
 """Every operation has a benchmark case, and every case runs."""
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -19,9 +20,12 @@ def load(name):
     return module
 
 
+sys.path.insert(0, str(FOLDER))        # the workers import their siblings by name
 table = load("table")
 steps = load("steps")
 report = load("report")
+memory = load("memory")
+scaling = load("scaling")
 
 
 def test_every_row_has_a_case():
@@ -47,3 +51,40 @@ def test_ratios_and_their_mean():
     assert report.ratios(ours, theirs) == {"a": 4.0, "b": 1.0}
     assert report.geomean([4.0, 1.0]) == pytest.approx(2.0)
     assert report.best([{"a": 2.0, "b": "x"}, {"a": 1.0, "b": 3.0}]) == {"a": 1.0, "b": 3.0}
+
+
+def test_compare_names_what_became_slower_at_each_thread_count(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(report, "BASELINE", tmp_path / "baseline.json")
+    report.save_baseline({1: ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 2.0}), 2: ({"a": 1.0}, {"a": 4.0})})
+    found = {1: ({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 2.0}), 2: ({"a": 2.0}, {"a": 4.0}), 3: ({"a": 1.0}, {"a": 1.0})}
+    assert report.compare(found) == 2
+    printed = capsys.readouterr().out
+    assert "slower: b, 1 thread(s): ratio 1.00, stored 2.00" in printed
+    assert "slower: a, 2 thread(s): ratio 2.00, stored 4.00" in printed
+    assert "nothing is stored for 3 thread(s)" in printed
+
+
+def test_memory_of_a_step_is_measured_and_compared():
+    names = memory.training(list(steps.STEPS), "")
+    assert "step/resnet18_cifar_sgd" in names and "step/adam_2M" not in names
+    path = os.pathsep.join([str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    found = memory.measure(sys.executable, "fasttensor", "step/mlp_64x784_adam", 1, dict(os.environ, PYTHONPATH=path), 2)
+    # 203,530 parameters of 4 bytes, each with a gradient and two averages
+    assert 0.8e6 < found["built"] and 3.2e6 < found["peak"] < 30e6
+    twice = {"built": 2 * found["built"], "peak": 2 * found["peak"]}
+    assert memory.ratio(found, twice) == pytest.approx({"peak": 0.5, "steps": 0.5})
+
+
+def test_scaling_covers_every_operation_and_thread_count(tmp_path):
+    threads = fasttensor.get_num_threads()
+    try:
+        found = scaling.run(fasttensor, 1, 0.0, [1000, 2000], scale=8)
+    finally:
+        fasttensor.set_num_threads(threads)
+    assert set(found["element"]) == {"add", "exp", "sum", "softmax"} and set(found["call"]) == set(scaling.BOUND)
+    assert all(cost > 0 for costs in found["element"].values() for cost in costs.values())
+    twice = {"call": {name: value / 2 for name, value in found["call"].items()}}
+    assert scaling.speedups(found, twice) == pytest.approx(dict.fromkeys(scaling.BOUND, 2.0))
+    pytest.importorskip("matplotlib")
+    scaling.draw({"fasttensor": {"1": found}}, tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").stat().st_size > 1000

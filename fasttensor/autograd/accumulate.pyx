@@ -121,6 +121,15 @@ cdef bint exclusively_ours(Tensor g) noexcept:
         and g.store.length <= <size_t>(g.nbytes + 64)
 
 
+cdef object summed(Tensor old, Tensor g, bint create):
+    """old + g, in old's memory where the caller's reference is the only one to it and it is this library's own."""
+    if not create and (<PyObject *>old).ob_refcnt == 1 and (<PyObject *>old.store).ob_refcnt == 1 and old.store.capacity \
+            and old.contig and not old.needs_grad and old.base is None and old.code == g.code and type(old) is Tensor \
+            and type(g) is Tensor and same_shape(old, g):
+        return old.__iadd__(g)
+    return old + g
+
+
 cdef accumulate_grad(Tensor leaf, Tensor g, bint create):
     cdef Tensor old, fresh
     if leaf.grad_ is None:

@@ -14,7 +14,7 @@ from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
-    release, run_hooks, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook)
+    release, run_hooks, summed, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook)
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
@@ -108,19 +108,23 @@ cdef class Sweep:
         cdef Node node
         cdef Tensor leaf
         cdef list parts
+        cdef object got
         if type(item) is Node:
             node = item
             if node.n_outputs == 1:
-                node.grad = g if node.grad is None else node.grad + g
+                got, node.grad = node.grad, None
+                node.grad = g if got is None else summed(<Tensor>got, <Tensor>g, self.create)
             else:
                 parts = node.grad
                 if parts is None:
                     parts = [None] * node.n_outputs
                     node.grad = parts
-                parts[nr] = g if parts[nr] is None else parts[nr] + g
+                got, parts[nr] = parts[nr], None
+                parts[nr] = g if got is None else summed(<Tensor>got, <Tensor>g, self.create)
         else:
             leaf = item
-            leaf.acc = g if leaf.acc is None else leaf.acc + g
+            got, leaf.acc = leaf.acc, None
+            leaf.acc = g if got is None else summed(<Tensor>got, <Tensor>g, self.create)
 
     cdef finish_leaf(self, Tensor leaf):
         """A leaf has all of its gradient: run its hooks and keep it."""

@@ -1,0 +1,62 @@
+"""Gradients that meet at a tensor are added in place only where nobody else can see the memory."""
+import numpy as np
+import pytest
+
+import fasttensor as t
+from fasttensor import autograd
+
+
+class Given(autograd.Function):
+    """The input itself; its backward returns what `make` makes."""
+
+    @staticmethod
+    def forward(ctx, x, make):
+        ctx.make = make
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.make(), None
+
+
+def meeting(make):
+    """x reaches the loss over two Functions; returns x.grad."""
+    x = t.zeros(4, requires_grad=True)
+    y = x * 1
+    (Given.apply(y, make) + Given.apply(y, make)).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("view", [lambda a: a, lambda a: a.view(2, 2).view(4), lambda a: a.detach()])
+def test_a_tensor_that_backward_keeps_is_not_written(view):
+    kept = t.ones(4)
+    assert meeting(lambda: view(kept)).tolist() == [2.0] * 4
+    assert kept.tolist() == [1.0] * 4
+
+
+def test_memory_of_another_owner_is_not_written():
+    array = np.ones(4, dtype=np.float32)
+    assert meeting(lambda: t.from_numpy(array)).tolist() == [2.0] * 4
+    assert array.tolist() == [1.0] * 4
+
+
+def test_one_gradient_for_two_inputs_and_a_retained_one():
+    x = t.ones(3, requires_grad=True)
+    a, b = x * 2, x * 3
+    a.retain_grad()
+    b.retain_grad()
+    c = a + b                           # hands the same tensor to both
+    (c * 5 + a * 7 + b * 11 + c).sum().backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([13.0] * 3, [17.0] * 3)
+    assert x.grad.tolist() == [77.0] * 3
+
+
+def test_seed_is_not_written_and_second_derivatives_see_sums():
+    x = t.tensor([2.0], requires_grad=True)
+    seed = t.ones(1)
+    y = x + x
+    t.autograd.backward([y, y], [seed, seed])
+    assert x.grad.tolist() == [4.0] and seed.tolist() == [1.0]
+    g, = t.autograd.grad((x ** 3 + x ** 2).sum(), x, create_graph=True)
+    h, = t.autograd.grad(g.sum(), x)
+    assert (g.tolist(), h.tolist()) == ([16.0], [14.0])
