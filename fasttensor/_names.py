@@ -150,6 +150,7 @@ NAMES = {
             "spherical_bessel_j0 xlog1py xlogy",
         "functional.elementwise": "logit multigammaln polygamma round",
         "functional.incomplete_gamma": "gammainc gammaincc zeta",
+        "functional.reduction": "logsumexp",
         "functional.softmax": "log_softmax softmax",
     },
     "LINALG": {

@@ -114,3 +114,12 @@ def get_memory_info(device_index=None, /):
     """(free, total) bytes; RuntimeError without an accelerator."""
     _require()
     return cuda.mem_get_info(device_index)
+
+
+def get_device_module(device=None):
+    """The module of a device, or of its name: ``torch.cpu`` or ``torch.cuda``; of the accelerator, or else the CPU, without one."""
+    import fasttensor
+    kind = ("cuda" if cuda.is_available() else "cpu") if device is None else fasttensor.device(device).type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"get_device_module: no module for device {device!r}; 'cpu' and 'cuda' have one")
+    return getattr(fasttensor, kind)

@@ -16,7 +16,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.nn import Parameter
 
 __all__ = [*_python.__all__, "set_sharing_strategy", "get_sharing_strategy", "get_all_sharing_strategies", "spawn", "start_processes",
-           "ProcessRaisedException", "ProcessExitedException", "SpawnContext"]
+           "ProcessRaisedException", "ProcessExitedException", "ProcessContext", "SpawnContext"]
 reducer = _context.reduction
 
 
@@ -115,8 +115,8 @@ def _run(function, index, args, errors):
         sys.exit(1)
 
 
-class SpawnContext:
-    """The processes that `spawn` started."""
+class ProcessContext:
+    """The processes that `start_processes` started."""
 
     def __init__(self, processes, errors):
         self.processes, self.error_queues = processes, errors
@@ -151,6 +151,10 @@ class SpawnContext:
             name = signal.Signals(-process.exitcode).name
             raise ProcessExitedException(f"process {index} terminated with signal {name}", index, process.pid, process.exitcode, name)
         raise ProcessExitedException(f"process {index} terminated with exit code {process.exitcode}", index, process.pid, process.exitcode)
+
+
+class SpawnContext(ProcessContext):
+    """The processes that `spawn` started."""
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):

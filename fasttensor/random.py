@@ -3,7 +3,7 @@ import contextlib
 
 from fasttensor.functional.random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-__all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_seed", "fork_rng", "default_generator"]
+__all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_seed", "fork_rng", "default_generator", "thread_safe_generator"]
 
 
 @contextlib.contextmanager
@@ -31,3 +31,8 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
         set_rng_state(state)
         for device, saved in others:
             cuda.set_rng_state(saved, device)
+
+
+def thread_safe_generator():
+    """The generator of a thread that loads data, None outside of such threads; loading here uses processes, so None."""
+    return None

@@ -30,6 +30,7 @@ def test_in_place_functions_and_switches():
     x = torch.tensor([3.0, -1.0])
     assert torch.clamp_(x, max=1) is x and x.tolist() == [1.0, -1.0]
     assert torch.nan_to_num_(torch.tensor([torch.nan]), nan=2.0).item() == 2.0
+    assert not torch.set_flush_denormal(True) and torch.set_flush_denormal(False)
     torch.set_float32_matmul_precision("high")
     assert torch.get_float32_matmul_precision() == "high"
     torch.set_float32_matmul_precision("highest")

@@ -138,7 +138,7 @@ def test_views_made_without_gradients():
     with torch.no_grad():
         view = y[:2]
         view += 1
-    assert view.requires_grad and view.grad_fn is None
+    assert view.requires_grad and view.grad_fn is None and not (view * 3).requires_grad
     with pytest.raises(RuntimeError, match="created in no_grad mode"):
         view.add_(1)
     y.mul_(2)

@@ -33,37 +33,48 @@ SPACES = (
 # (reason, pattern of "space.name"); the first that matches counts.
 REASONS = (
     ("dtypes beyond the twelve of this library: bool, uint8, int8 to int64, float16, bfloat16, float32, float64, complex64, complex128",
-     r"(uint|int)(1|2|3|4|5|6|7|16|32|64)|bits.*|bit|float(4|8)_.*|complex32|(Tensor\.)?chalf|ComplexHalf.*|(Tensor\.)?hash_tensor"
-     r"|nn\.functional\.(scaled_mm|scaled_grouped_mm|ScalingType|SwizzleType)|(Tensor\.)?grad_dtype"),
+     r"(uint|int)(1|2|3|4|5|6|7|16|32|64)|bits.*|bit|float(4|8)_.*|complex32|(Tensor\.)?chalf|(Tensor\.)?hash_tensor|Tensor\.grad_dtype"
+     r"|nn\.functional\.(scaled_mm|scaled_grouped_mm|ScalingType|SwizzleType|grouped_mm)"),
     ("quantized dtypes",
-     r".*(quantize|quantized|quint|qint|QInt|QUInt|qscheme|fake_quant|qparams|_affine$|q_scale|q_zero_point|q_per_channel).*|.*\.?int_repr"
-     r"|per_(tensor|channel)_.*|fused_moving_avg_obs_fake_quant|ao|(.*\.)?quantization|quantized_.*|nn\.(intrinsic|qat|quantizable|quantized)"
-     r"|(Tensor\.)?dequantize"),
+     r".*(quantize|quantized|quint|qint|QInt|QUInt|qscheme|fake_quant|qparams|q_scale|q_zero_point|q_per_channel).*|(Tensor\.)?int_repr"
+     r"|per_(tensor|channel)_.*|ao|quantization|nn\.(intrinsic|qat|quantizable)|(Tensor\.)?dequantize"),
     ("sparse and ragged layouts: every tensor is strided here",
-     r"(.*\.)?(sparse|to_sparse|_?sparse_).*|(.*\.)?(ccol_|crow_|col_|row_)indices(_copy)?|(Tensor\.)?(coalesce|indices|values|dense_dim|sspaddmm|smm)"
-     r"|indices_copy|values_copy|sspaddmm|smm|saddmm|spmm|dsmm|hsmm|hspmm|resize_as_sparse_|Tensor\.resize_as_sparse_|nested|Tensor\.to_padded_tensor"
-     r"|masked\.(MaskedTensor|as_masked_tensor|masked_tensor|is_masked_tensor)"),
+     r"(.*\.)?(to_)?sparse(_(?!support).*)?|(.*\.)?(ccol|crow|col|row)_indices(_copy)?|Tensor\.(coalesce|indices|values|dense_dim|sparse_.*)"
+     r"|(Tensor\.)?(sspaddmm|smm|resize_as_sparse_)|indices_copy|values_copy|saddmm|spmm|dsmm|hsmm|hspmm|nested|Tensor\.to_padded_tensor"
+     r"|masked\.(MaskedTensor|as_masked_tensor|masked_tensor|is_masked_tensor|maskedtensor)"),
     ("kernels of other libraries and devices under their own names",
-     r"(cudnn|miopen|mkldnn|fbgemm)_.*|Tensor\.(to_mkldnn|ipu|xpu|mtia|cuda_.*)|mtia|batch_norm_(stats|elemt|backward_.*|gather_.*|update_stats)"
-     r"|profiler_allow_cudagraph.*|native_norm|backends\.(m|python_native|cudnn\.m|cuda\.(SDPAParams|cu.*|is_ck.*|preferred_rocm.*))|windows"
-     r"|backends\.(mkldnn|opt_einsum|miopen)\.m|get_autocast_(ipu|xla|gpu).*|set_autocast_(ipu|xla|gpu).*|is_autocast_(ipu|xla).*"),
-    ("streams, graphs and memory pools of a GPU",
-     r"Stream|Event|thread_safe_generator|(accelerator|mps|xpu)\..*|mps|amp\.custom_.*"),
-    ("distributed training: comes later",
-     r"distributed|(Tensor\.)?is_distributed|RRefType|nn\.parallel\.(Distributed.*)|utils\.data\.distributed"),
+     r"(cudnn|miopen|mkldnn|fbgemm)_.*|Tensor\.(to_mkldnn|ipu|xpu|mtia)|mtia|batch_norm_(stats|elemt|backward_.*|gather_.*|update_stats)"
+     r"|profiler_allow_.*|native_norm|backends\.(m|python_native|.*\.m|cuda\.(SDPAParams|cu.*|blas_.*|is_ck_.*|preferred_rocm_.*|m))|windows"
+     r"|(get|set|is)_autocast_(ipu|xla|gpu)_.*|nn\.attention\..*flash.*"),
+    ("streams, graphs, several devices and memory pools of GPUs",
+     r"Stream|Event|(accelerator|mps|xpu)\..*|nn\.parallel\..*|amp\.custom_.*|utils\.checkpoint\.(get|set)_device_states|get_device_module"),
+    ("distributed training: comes later", r"distributed(\..*)?|(Tensor\.)?is_distributed|RRefType"),
     ("capture of programs by the compiler, and symbolic shapes",
-     r"sym_.*|Sym.*|export|fx|compiler\..*|package|library\..*|ops|classes|Tag|vmap_.*|slice_inverse|overrides\..*|ops\..*|DispatchKey.*"
-     r"|ExcludeDispatchKeyGuard|PRIVATE_OPS|nn\.attention\..*|autograd\.graph\.(region_.*|set_.*)"),
-    ("TorchScript: its compiler, files and C++ objects", r"jit\..*|.*Script.*|import_ir_.*|parse_.*|unify_type_list|merge_type_.*|"
-     r"(AliasDb|Argument|ArgumentSpec|Block|CallStack|Code|Capsule|Graph|Gradient|Node|Use|Value|Type|.*Type|Future|FileCheck|testing\.FileCheck"
-     r"|CompleteArgumentSpec|ConcreteModuleTypeBuilder|ErrorReport|ExecutionPlan|FunctionSchema|GraphExecutorState|IODescriptor|OperatorInfo"
-     r"|TracingState|StaticModule|JITException|AggregationType|AVG|SUM|Benchmark.*|ThroughputBenchmark|LoggerBase|NoopLogger|LockingLogger"
-     r"|CompilationUnit|PyTorchFile.*|DeserializationStorageContext|SerializationStorageContext|cpp|monitor|Await.*|init_num_threads)"),
-    ("functions of PyTorch's own build, tests and C++ bindings",
+     r"sym_.*|Sym.*|export|fx|compiler\..*|package|library\..*|ops|classes|Tag|vmap_.*|slice_inverse|Tensor\.slice_inverse|overrides\..*|DispatchKey.*"
+     r"|ExcludeDispatchKeyGuard|PRIVATE_OPS|nn\.attention\..*|autograd\.graph\.(region_.*|set_.*)|return_types\.pytree_.*|func\.(functionalize|debug_.*)"),
+    ("TorchScript: its compiler, files and C++ objects",
+     r"jit\..*|.*Script.*|import_ir_.*|parse_.*|unify_type_list|merge_type_.*|.*Type|(testing\.)?FileCheck|cpp|monitor|Benchmark.*|PyTorchFile.*"
+     r"|(AliasDb|Argument|ArgumentSpec|Block|CallStack|Code|Capsule|Graph|Gradient|Node|Use|Value|Future|CompleteArgumentSpec|ErrorReport"
+     r"|ConcreteModuleTypeBuilder|ExecutionPlan|FunctionSchema|GraphExecutorState|IODescriptor|OperatorInfo|TracingState|StaticModule|JITException"
+     r"|AVG|SUM|ThroughputBenchmark|LoggerBase|NoopLogger|LockingLogger|CompilationUnit|.*SerializationStorageContext|.*StorageContext)"),
+    ("data pipes, which PyTorch gave up",
+     r"utils\.data\.(DFIterDataPipe|DataChunk|IterDataPipe|MapDataPipe|argument_validation|datapipes|functional_datapipe|graph.*|guaranteed_.*"
+     r"|non_deterministic|runtime_validation.*|backward_compatibility)"),
+    ("options of PyTorch's reader of its own files; files here are described in docs/",
+     r"serialization\..*"),
+    ("files of PyTorch's source that are named by accident, types for its annotations, and its build, tests and C++ bindings",
      r"DisableTorchFunction.*|FatalError|DeepCopyMemoTable|USE_.*|get_file_path|prepare_multiprocessing_environment|classproperty|functional"
-     r"|StorageBase|Tensor\.(module_load|reinforce|volatile|index)|BufferDict|ModuleDict|ParameterDict|typename|utils\.(backcompat|backend_.*|cpp_.*"
-     r"|cmake_.*|collect_env|deterministic|generate_.*|get_cpp.*|rename_.*|set_module|throughput.*|ThroughputBenchmark|copyreg|weak)|get_device_module"
-     r"|quasirandom"),
+     r"|StorageBase|Tensor\.(module_load|reinforce|volatile|index)|BufferDict|ModuleDict|ParameterDict|utils\.(backcompat|backend_.*|.*cpp_.*"
+     r"|cmake_.*|collect_env|deterministic|generate_.*|rename_.*|set_module|throughput.*|ThroughputBenchmark|copyreg|weak|swap_tensors)"
+     r"|fft\.Tensor|nn\.common_types|nn\.functional\.assert_int_or_pair|nn\.modules\..*|nn\.utils\.rnn\.(bind|PackedSequence_)|signal\.windows\.windows"
+     r"|cpu\.amp\.(autocast_mode|grad_scaler)|autograd\.(NestedIOFunction|variable|anomaly_mode|profiler_legacy|.*enforce_grad_layout_policy)"
+     r"|optim\.swap_in_.*|multiprocessing\.reductions|utils\.hooks\.(BackwardHook|unserializable_hook|warn_if_has_hooks)|autograd\.profiler\..*"
+     r"|utils\.checkpoint\.(GraphExecGroup|.*backward_validity|detach_variable|SAC_IGNORED_OPS|noop_context_fn)|profiler\.(itt|ExecutionTraceObserver)|TYPE_CHECKING|distributions\.transforms\.softplus"
+     r"|(autograd|nn\.functional)\.has_torch_function.*|autograd\.(is_multithreading_enabled|is_view_replay_enabled|kineto_available)"
+     r"|utils\.data\._DatasetKind"),
+    ("function transforms and forward mode: being written", r"func(\..*)?|vmap|autograd\.(forward_ad|functional)(\..*)?"),
+    ("finer control of saved tensors", r"autograd\.graph\.(allow_mutation_.*|increment_version)|utils\.checkpoint\..*[sS]elective.*"),
+    ("low-discrepancy sequences: their table of 21,201 dimensions is not part of this library", r"quasirandom"),
 )
 
 
@@ -78,7 +89,10 @@ def imported(module, name, value):
         return False
     if inspect.ismodule(value):
         return not value.__name__.startswith("torch.") or not value.__name__.startswith(module.__name__ + ".")
-    home = getattr(value, "__module__", None) or type(value).__module__
+    home = getattr(value, "__module__", None)
+    if inspect.isbuiltin(value):            # a binding to C++ may have no module
+        return home is not None and not home.startswith("torch")
+    home = home or type(value).__module__
     if module.__name__ == "torch":
         return not home.startswith("torch") and home not in ("builtins", "math", "_operator") or home == "typing"
     return not home.startswith(module.__name__) or isinstance(value, (str, dict, list)) or type(value).__name__ in ("TypeVar", "ParamSpec")
@@ -160,7 +174,8 @@ def page(found, version):
         f"Written by `tools/coverage.py` against PyTorch {version}: change that, not this page. Of each module's public names {total} are here;",
         "what is not here has a reason below. Names that PyTorch's files merely import are not counted.", "",
         "| module | here | not here |", "|---|---|---|",
-        *(f"| `{title(space)}` | {len(present)} | {sum(map(len, reasons.values()))} |" for space, (present, reasons, _) in found.items()), "",
+        *(f"| `{title(space)}` | {len(present)} | {sum(map(len, reasons.values()))} |"
+          for space, (present, reasons, _) in found.items() if present or reasons), "",
         "## Not here", "",
     ]
     for reason, _ in REASONS:

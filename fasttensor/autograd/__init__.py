@@ -16,8 +16,8 @@ __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gra
 _LAZY = {"Function": "function", "once_differentiable": "function", "FunctionCtx": "function",
          "gradcheck": "numeric_check", "gradgradcheck": "numeric_check", "GradcheckError": "numeric_check",
          "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "is_anomaly_enabled": "anomaly", "is_anomaly_check_nan_enabled": "anomaly",
-         "Variable": "function"}
-_MODULES = ("graph", "function", "anomaly", "functional", "forward_ad", "profiler", "profiler_util")
+         "Variable": "function", "set_multithreading_enabled": "grad_mode"}
+_MODULES = ("graph", "function", "anomaly", "functional", "forward_ad", "profiler", "profiler_util", "grad_mode")
 
 
 def __getattr__(name):

@@ -54,7 +54,8 @@ def require_size(x, dims, name):
     for d in range(x.ndim) if dims is None else dims:
         if shape[d] == 0:
             if dims is None:
-                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the"
+                kind = IndexError if name.startswith("arg") else RuntimeError       # as PyTorch has them
+                raise kind(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the"
                                    f" reduction dim with the 'dim' argument ({description(x)}).")
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size, got {description(x)}.")
 

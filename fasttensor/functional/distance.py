@@ -76,7 +76,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise RuntimeError(f"renorm(): expected maxnorm to be >= 0 but got {maxnorm}")
     d = wrap_all(input, dim, "renorm")[0]
     sizes = vector("renorm", input, p, [k for k in range(input.ndim) if k != d], True, None, None)
-    factor = (maxnorm / (sizes + 1e-7)).masked_fill(sizes <= maxnorm, 1.0)
+    # a norm that is NaN leaves its slice as it is
+    factor = (maxnorm / (sizes + 1e-7)).masked_fill(~(sizes > maxnorm), 1.0)
     return deliver("renorm", out, input * factor)
 
 

@@ -390,3 +390,4 @@ def sum_to_size(self, *size):
 
 METHODS = {name: globals()[name] for name in __all__ if name not in ("var_mean", "std_mean")}
 METHODS["sum_to_size"] = sum_to_size
+SPECIAL = ["logsumexp"]

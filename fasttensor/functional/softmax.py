@@ -24,7 +24,7 @@ def prepare(name, input, dim, stacklevel, dtype):
         dim = implicit_dim(name, input.ndim)
     x = input if dtype is None else input.to(dtype)
     if not x.dtype.is_floating_point:
-        raise RuntimeError(f"{name}(): not implemented for {description(x)}; give a floating-point dtype=")
+        raise NotImplementedError(f"{name}(): not implemented for {description(x)}; give a floating-point dtype=")
     return x, wrap(x, dim, name)
 
 

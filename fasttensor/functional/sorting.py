@@ -105,7 +105,7 @@ def lower_median(input, dim, keepdim, ignore_nan, name):
     need_tensor(input, name)
     if dim is None:
         if not input.numel():
-            return input.new_full((), float("nan") if input.is_floating_point() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
+            return input.new_full((), float("nan") if input.is_floating_point() or input.is_complex() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
         return apply(MedianOfAll, input, ignore_nan)
     dim = wrap(input, dim, name)
     if input.dim() and input.shape[dim] == 0:

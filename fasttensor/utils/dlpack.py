@@ -1,0 +1,9 @@
+"""DLPack under its older names; ``torch.from_dlpack`` and ``Tensor.__dlpack__`` are the present ones."""
+from fasttensor import from_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule over a tensor's memory."""
+    return tensor.__dlpack__(stream=None)
