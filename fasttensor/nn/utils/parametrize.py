@@ -73,7 +73,7 @@ class ParametrizationList(ModuleList):
         else:
             for i, t in enumerate(new):
                 if not isinstance(t, ft.Tensor):
-                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors. Got element {i} of the "
+                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {i} of the "
                                      f"sequence with type {type(t).__name__}.")
                 if isinstance(original, Parameter):
                     t = Parameter(t.detach(), original.requires_grad)
@@ -99,6 +99,8 @@ class ParametrizationList(ModuleList):
             if self.is_tensor:
                 if not isinstance(value, ft.Tensor):
                     raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
+                if value.dtype != self.original.dtype:
+                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype {self.original.dtype}")
                 self.original.copy_(value) if value.shape == self.original.shape else setattr(self.original, "data", value)
             else:
                 if len(value) != self.ntensors:
@@ -106,6 +108,10 @@ class ParametrizationList(ModuleList):
                                      f"sequence of length {len(value)}.")
                 for i, t in enumerate(value):
                     mine = getattr(self, f"original{i}")
+                    if not isinstance(t, ft.Tensor):
+                        raise ValueError(f"`right_inverse` must return a sequence of tensors. Got element {i} of type {type(t).__name__}")
+                    if t.dtype != mine.dtype:
+                        raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {t.dtype} while `original{i}` has dtype {mine.dtype}")
                     mine.copy_(t) if t.shape == mine.shape else setattr(mine, "data", t)
 
     def forward(self):
