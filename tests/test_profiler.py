@@ -185,3 +185,10 @@ def test_names_are_those_of_pytorch():
                 lib.nn.functional.cross_entropy(x[0], x[1]), x.to(lib.float64), x.argmax(0), x.permute(0, 2, 1), x.view(-1), x.expand(2, 4, 4)
         names.append({event.name for event in prof.events() if event.cpu_parent is None})
     assert names[0] <= names[1], names[0] - names[1]
+
+
+def test_parts_of_a_function_are_no_operations_of_their_own():
+    x = torch.rand(3)
+    with profile() as prof:
+        nn.functional.gelu(x), nn.functional.mse_loss(x, x, reduction="none"), torch.div(x, x, rounding_mode="floor"), x.clamp(0, 1)
+    assert [event.name for event in prof.events()] == ["aten::gelu", "aten::mse_loss", "aten::div", "aten::clamp"]

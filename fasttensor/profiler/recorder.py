@@ -17,6 +17,14 @@ __all__ = ["Recorder", "record_function"]
 
 PACKAGE = os.path.dirname(ft.__file__) + os.sep
 
+# PyTorch's operations for rows of the table that are parts of public functions.
+ROWS = {"gelu_erf": "gelu", "gelu_tanh": "gelu", "div_trunc": "div", "div_floor": "div", "logit_eps": "logit", "clamp_scalar": "clamp",
+        "clamp_min_scalar": "clamp_min", "clamp_max_scalar": "clamp_max", "mul_scale": "mul", "masked_scale": "dropout",
+        "squared_error": "mse_loss", "absolute_error": "l1_loss", "huber": "huber_loss", "smooth_l1": "smooth_l1_loss",
+        "bce": "binary_cross_entropy", "bce_logits": "binary_cross_entropy_with_logits", "kl_div_log": "kl_div",
+        "bce_logits_weighted": "binary_cross_entropy_with_logits", "soft_margin": "soft_margin_loss", "logsigmoid": "log_sigmoid",
+        "trigamma": "polygamma"}
+
 _active = []        # recorders that run now; record_function looks here
 
 
@@ -122,7 +130,7 @@ class Recorder:
         if "#" in name:
             name, kind = spelled(name, inputs[0])
         else:
-            name = "aten::" + name
+            name = "aten::" + ROWS.get(name, name)
         stack = self._stack()
         # a function of Python that ends in an operation of the same name is one operation
         if stack and stack[-1].name == name and stack[-1].end is None:
