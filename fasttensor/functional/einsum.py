@@ -1,7 +1,6 @@
 """Products written by their indices: einsum, tensordot, kron, bilinear. All come down to one batched
 matrix product a pair of operands."""
 
-import string
 from functools import lru_cache
 
 from fasttensor._core.dtype import promote_types
@@ -10,7 +9,7 @@ from fasttensor.functional.common import give
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, numel, show
 
 __all__ = ["einsum", "kron", "tensordot"]
-LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in the order of sublist numbers
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of sublist numbers
 
 
 def einsum(*args):

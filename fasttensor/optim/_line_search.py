@@ -1,16 +1,10 @@
 """A line search for the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6)."""
-from dataclasses import dataclass
+from collections import namedtuple
 
 ARMIJO = 1e-4       # sufficient decrease
 CURVATURE = 0.9     # |slope| must fall to this part of its first value
 
-
-@dataclass
-class Point:
-    t: float
-    loss: float
-    grad: object
-    slope: float
+Point = namedtuple("Point", "t loss grad slope")
 
 
 def cubic_minimum(a, b, low, high):

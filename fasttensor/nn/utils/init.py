@@ -1,6 +1,4 @@
 """Modules without initial values."""
-import inspect
-
 from .. import init
 from ..module import Module
 
@@ -13,6 +11,7 @@ def skip_init(module_cls, *args, **kwargs):
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
+    import inspect              # takes longer than all of nn.utils
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     before, init._skipping = init._skipping, True
