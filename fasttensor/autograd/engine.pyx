@@ -5,10 +5,12 @@ latest first, once all of theirs have. Accumulators and counts live in the nodes
 themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, for `grad()`, to the
 inputs that were asked for.
 """
-from _thread import RLock         # threading's own; importing threading takes longer than all of autograd
+from cpython.pythread cimport (
+    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_get_thread_ident, PyThread_release_lock, PyThread_type_lock)
 
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
+from fasttensor._core.element cimport write_element
+from fasttensor._core.tensor cimport CPU, Tensor, Node, new_tensor, same_shape, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
 from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
@@ -18,7 +20,29 @@ from fasttensor.autograd.accumulate cimport (
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
-cdef object _lock = RLock()                 # runs share the state in nodes, so one thread at a time
+# Runs share the state in nodes, so one thread at a time; a run may start another (checkpointing).
+cdef PyThread_type_lock _lock = PyThread_allocate_lock()
+cdef unsigned long _owner = 0
+cdef int _depth = 0
+
+
+cdef void lock() noexcept:
+    global _owner, _depth
+    cdef unsigned long me = PyThread_get_thread_ident()
+    if not (_depth and _owner == me):       # the GIL guards these two
+        if not PyThread_acquire_lock(_lock, NOWAIT_LOCK):
+            with nogil:
+                PyThread_acquire_lock(_lock, WAIT_LOCK)
+        _owner = me
+    _depth += 1
+
+
+cdef void unlock() noexcept:
+    global _depth
+    _depth -= 1
+    if not _depth:
+        PyThread_release_lock(_lock)
+
 
 cdef class Sweep:
     """One run of the engine."""
@@ -258,11 +282,12 @@ cdef class Sweep:
         for i in range(len(roots)):
             item = roots[i]
             self.add(item, seeds[i][1], seeds[i][0])
-        done = set()
+        done = set() if len(roots) > 1 else None
         for item in roots:
-            if id(item) in done:
-                continue
-            done.add(id(item))
+            if done is not None:
+                if id(item) in done:
+                    continue
+                done.add(id(item))
             if type(item) is Node:
                 if (<Node>item).pending == 0:
                     push(&self.heap, <Node>item)
@@ -306,6 +331,17 @@ cdef object watched_run(Node node, object g):
     return grads
 
 
+cdef Tensor one_like(Tensor root):
+    """The gradient that a scalar starts with."""
+    cdef Tensor seed
+    if root.dev != CPU:
+        from fasttensor.functional.creation import ones_like
+        return ones_like(root.detach())
+    seed = new_tensor(root.rank, root.sizes, root.code, CPU)
+    write_element(seed.ptr, seed.code, 1.0)
+    return seed
+
+
 cdef tuple check_seed(Tensor root, object g, str name):
     if g is None:
         if root.count != 1:
@@ -313,8 +349,7 @@ cdef tuple check_seed(Tensor root, object g, str name):
                                " gradient, or reduce with .sum() or .mean() first")
         if is_complex_code(root.code):
             raise RuntimeError(f"{name}: grad can be implicitly created only for real scalar outputs but got {dtype_of(root.code)}")
-        from fasttensor.functional.creation import ones_like
-        return ones_like(root.detach()), root.nr
+        return one_like(root), root.nr
     if not isinstance(g, Tensor):
         raise TypeError(f"{name}: gradients can be either Tensors or None, but got {type(g).__name__}")
     if not same_shape(root, <Tensor>g):
@@ -344,7 +379,8 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
             raise RuntimeError(f"{name}: element {len(roots)} of tensors ({describe(t)}) does not require grad and does not have a grad_fn")
         roots.append(e)
         seeds.append(check_seed(t, g, name))
-    with _lock:
+    lock()
+    try:
         _run += 1
         s = Sweep.__new__(Sweep)
         s.id, s.visited, s.outer, s.keep, s.create, s.accumulate = _run, [], [], keep, create, accumulate
@@ -364,6 +400,8 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
             _current = outer
             set_grad_enabled_flag(before)
             s.leave()
+    finally:
+        unlock()
     if inputs is None:
         return None
     if accumulate:

@@ -10,8 +10,15 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 cdef extern from "Python.h":
     ctypedef object (*getattrofunc)(object, object)
+    ctypedef object (*ternaryfunc)(object, object, PyObject *)
     ctypedef struct PyTypeObject:
         getattrofunc tp_getattro
+        ternaryfunc tp_call
+    PyObject *_PyType_Lookup(PyTypeObject *t, object name)
+    PyTypeObject *Py_TYPE(object o)
+    bint PyFunction_Check(object o)
+    object PyObject_VectorcallDict(object f, PyObject **arguments, size_t n, PyObject *kwargs)
+    Py_ssize_t PyDict_Size(object d) except -1
     void PyType_Modified(PyTypeObject *t)
     PyObject **_PyObject_GetDictPtr(object o)
 
@@ -46,21 +53,41 @@ cdef class ModuleBase:
     cdef object __weakref__
 
     def __call__(self, *args, **kwargs):
-        cdef dict d = dict_of(self)
-        cdef PyObject *hooks
-        cdef bint hooked = False
-        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
-            hooks = PyDict_GetItem(d, name)
-            if hooks == NULL:
-                raise AttributeError(f"{type(self).__name__} was called before Module.__init__() ran: call super().__init__() first")
-            if len(<object>hooks):
-                hooked = True
-        for registry in GLOBAL_HOOKS:
-            if registry:
-                hooked = True
-        if hooked:
-            return CALL_WITH_HOOKS(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        return module_call(self, args, <PyObject *>kwargs)
+
+
+cdef enum:
+    MOST = 8            # positional arguments that are passed without a bound method
+
+
+cdef object module_call(object self, object args, PyObject *kwargs):
+    """The call of a module; `kwargs` is NULL where there are none."""
+    cdef dict d = dict_of(self)
+    cdef PyObject *found
+    cdef PyObject *stack[MOST + 1]
+    cdef Py_ssize_t n = len(<tuple>args), i
+    cdef bint hooked = False
+    for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
+        found = PyDict_GetItem(d, name)
+        if found == NULL:
+            raise AttributeError(f"{type(self).__name__} was called before Module.__init__() ran: call super().__init__() first")
+        if PyDict_Size(<object>found):
+            hooked = True
+    for registry in GLOBAL_HOOKS:
+        if PyDict_Size(registry):
+            hooked = True
+    if hooked:
+        return CALL_WITH_HOOKS(self, args, {} if kwargs == NULL else <object>kwargs)
+    # As a rule `forward` is a function of the class, which needs no bound method.
+    if n <= MOST and Py_TYPE(self).tp_getattro == module_getattro and PyDict_GetItem(d, "forward") == NULL:
+        found = _PyType_Lookup(Py_TYPE(self), "forward")
+        if found != NULL and PyFunction_Check(<object>found):
+            stack[0] = <PyObject *>self
+            for i in range(n):
+                stack[i + 1] = <PyObject *>(<tuple>args)[i]
+            return PyObject_VectorcallDict(<object>found, stack, n + 1, kwargs)
+    forward = self.forward
+    return forward(*args) if kwargs == NULL else forward(*args, **<object>kwargs)
 
 
 cdef object module_getattro(object self, object name):
@@ -79,6 +106,9 @@ cdef object module_getattro(object self, object name):
 
 def speed_up(cls, module):      # untyped: a class may have another metaclass, as ABCMeta
     """Let a subclass of Module look attributes up here, unless it, or a class it comes from, does so itself."""
+    # The slot that a class would inherit makes a dict of keywords for every call.
+    if cls.__call__ is ModuleBase.__call__:
+        (<PyTypeObject *>cls).tp_call = module_call
     for base in cls.__mro__:
         if base is module:
             continue
