@@ -205,3 +205,19 @@ def test_extreme_eigenvalues(dtype):
         values, vectors = ft.lobpcg(a, 2, b, largest=largest)
         same(a @ vectors, b @ vectors * values.to(a.dtype), 100)
         same(vectors.mH @ b @ vectors, ft.eye(2, dtype=a.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_matrices_that_are_parts_of_larger_memory(dtype):
+    whole = ft.randn(3, 7, 5, dtype=getattr(ft, dtype))
+    for part in (whole[1:, 2:, 1:], whole[2].T[1:, 3:], whole[:, 1:5, 1:].mT):
+        u, s, v = ft.linalg.svd(part, full_matrices=False)
+        q, r = ft.linalg.qr(part)
+        p, lower, upper = ft.linalg.lu(part)
+        for made in ((u * s.unsqueeze(-2)) @ v, q @ r, p.to(part.dtype) @ lower @ upper):
+            assert ft.allclose(made, part, atol=1e-4)
+    square = whole[1:, 2:7]
+    w, vectors = ft.linalg.eig(square)
+    assert ft.allclose(square.to(vectors.dtype) @ vectors, vectors * w.unsqueeze(-2), atol=1e-4)
+    b = ft.randn(5, 2, dtype=whole.dtype)
+    assert ft.allclose(square @ ft.linalg.lstsq(square, b.expand(2, 5, 2)).solution, b.expand(2, 5, 2), atol=1e-2)

@@ -44,7 +44,7 @@ cdef Tensor turned(Tensor x):
         sizes[d], steps[d] = x.sizes[d], x.steps[d]
     sizes[r - 2], sizes[r - 1] = x.sizes[r - 1], x.sizes[r - 2]
     steps[r - 2], steps[r - 1] = x.steps[r - 1], x.steps[r - 2]
-    return new_view(x, r, sizes, steps, 0)
+    return new_view(x, r, sizes, steps, x.offset)
 
 
 cdef check(Tensor x):

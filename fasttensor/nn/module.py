@@ -4,6 +4,7 @@ The rest of Module is in module_tree.py (walking children), module_state.py
 (state_dict) and module_convert.py (devices and dtypes).
 """
 from collections import OrderedDict
+from types import FunctionType
 
 import fasttensor as ft
 
@@ -17,6 +18,7 @@ from .parameter import Buffer, Parameter
 
 set_hooks((_hooks.forward_hooks, _hooks.forward_pre_hooks, _hooks.backward_hooks, _hooks.backward_pre_hooks),
           _hooks.call_with_hooks)
+_FUNCTIONS = (FunctionType, type(ft.relu))
 _PLAIN = frozenset((bool, int, float, str, tuple, type(None)))
 
 
@@ -39,6 +41,13 @@ def _check_name(self, name, kind, registry):
         raise KeyError(f'{kind} name can\'t be empty string ""')
     if hasattr(self, name) and name not in registry:
         raise KeyError(f"attribute '{name}' already exists")
+
+
+def _keep_functions_free(cls):
+    """PyTorch's functions do not become methods where a class has them as attributes: `act = torch.tanh`."""
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, _FUNCTIONS) and (getattr(value, "__module__", None) or "").startswith("fasttensor."):
+            setattr(cls, name, staticmethod(value))
 
 
 class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
@@ -86,6 +95,8 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         speed_up(cls, Module)
+        if not cls.__module__.startswith("fasttensor."):
+            _keep_functions_free(cls)
 
     def _call_impl(self, *args, **kwargs):
         return ModuleBase.__call__(self, *args, **kwargs)

@@ -42,4 +42,5 @@ def as_torch():
     if ROOT not in map(os.path.abspath, sys.path):
         sys.path.append(ROOT)
     sys.modules["torch"] = fasttensor
+    fasttensor.torch = fasttensor       # PyTorch's module has itself as an attribute, and code says torch.torch
     return fasttensor

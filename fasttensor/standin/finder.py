@@ -11,6 +11,8 @@ COVERAGE = "docs/coverage.md lists what of PyTorch is here and what is not"
 
 # Modules of PyTorch whose contents are in another place here.
 PLACES = {
+    "torch._subclasses": "fasttensor.standin.fake_tensor",
+    "torch._subclasses.fake_tensor": "fasttensor.standin.fake_tensor",
     "torch._tensor": "fasttensor._core.tensor",
     "torch.autograd.anomaly_mode": "fasttensor.autograd.anomaly",
     "torch.autograd.gradcheck": "fasttensor.autograd.numeric_check",

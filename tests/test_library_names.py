@@ -1,0 +1,80 @@
+"""What libraries written over PyTorch do besides calling its documented functions."""
+import abc
+import sys
+from typing import Generic, TypeVar
+
+import pytest
+
+import fasttensor as torch
+from fasttensor import nn
+
+
+def test_functions_of_a_module_class_stay_functions():
+    class Net(nn.Module):
+        act, conv = torch.tanh, torch.conv2d
+
+        def forward(self, x):
+            return self.act(self.conv(x, torch.ones(1, 1, 2, 2)))
+
+    assert Net()(torch.zeros(1, 1, 3, 3)).tolist() == [[[[0.0, 0.0], [0.0, 0.0]]]]
+
+
+def test_modules_with_another_metaclass():
+    T = TypeVar("T")
+
+    class Base(nn.Module, abc.ABC, Generic[T]):
+        @abc.abstractmethod
+        def forward(self, x):
+            """Defined below."""
+
+    class Net(Base[int]):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    assert Net()(torch.ones(1, 2)).shape == (1, 2) and [n for n, _ in Net().named_parameters()] == ["layer.weight", "layer.bias"]
+    with pytest.raises(TypeError, match="abstract"):
+        Base()
+
+
+def test_old_order_of_arguments():
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    with pytest.warns(UserWarning, match="This overload of add is deprecated"):
+        assert torch.add(x, 2, y).tolist() == [7.0, 10.0]
+    with pytest.warns(UserWarning, match="value= by name"):
+        assert x.clone().addcmul_(0.5, y, y).tolist() == [5.5, 10.0]
+    with pytest.warns(UserWarning):
+        assert x.clone().sub_(2, y).tolist() == [-5.0, -6.0] and x.addcdiv(2, y, y).tolist() == [3.0, 4.0]
+
+
+def test_types_by_class():
+    x = torch.ones(2)
+    assert x.type(torch.LongTensor).dtype == torch.int64 and x.double().type(torch.Tensor).dtype == torch.float32
+    assert x.type() == "torch.FloatTensor" and sys.getsizeof(torch.ones(1000).untyped_storage()) > 4000
+
+
+def test_functions_over_lists():
+    a, b = [torch.tensor([1.0, 4.0]), torch.tensor(9.0)], [torch.tensor([2.0, 2.0]), torch.tensor(3.0)]
+    assert [t.tolist() for t in torch._foreach_sqrt(a)] == [[1.0, 2.0], 3.0]
+    assert [t.tolist() for t in torch._foreach_add(a, b, alpha=2)] == [[5.0, 8.0], 15.0]
+    assert [t.tolist() for t in torch._foreach_pow(a, [2, 0.5])] == [[1.0, 16.0], 3.0]
+    assert [round(t.item(), 4) for t in torch._foreach_norm(a)] == [4.1231, 9.0]
+    assert torch._foreach_mul_(a, 2) is None and a[1].item() == 18.0
+    torch._foreach_addcmul_(a, b, b, [1.0, 10.0])
+    torch._foreach_maximum_(b, 2.5)
+    assert a[0].tolist() == [6.0, 12.0] and a[1].item() == 108.0 and b[0].tolist() == [2.5, 2.5]
+    with pytest.raises(RuntimeError, match="same number of tensors"):
+        torch._foreach_add(a, b[:1])
+
+
+def test_one_process():
+    assert not torch.distributed.is_available() and not torch.distributed.is_initialized() and not torch.onnx.is_in_onnx_export()
+    with pytest.raises(RuntimeError, match="one process"):
+        torch.distributed.all_reduce(torch.ones(1))
+    with pytest.raises(RuntimeError, match="one process"):
+        nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+    with pytest.raises(RuntimeError, match="only supports Tensor or scalar"):
+        "x" in torch.ones(2)  # noqa: B015
