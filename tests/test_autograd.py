@@ -353,3 +353,33 @@ def test_complex_gradients_follow_the_conjugate_convention():
     (z * z).real.sum().backward()
     assert_close(z.grad, [2 - 4j, 6 + 2j])
     assert torch.autograd.gradcheck(lambda t: t.exp() * t, (z,))
+
+
+def test_backward_in_threads_with_runs_inside():
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            with torch.enable_grad():
+                z = torch.ones(3, requires_grad=True)
+                (z * z).sum().backward()
+            return g * z.grad[0]
+
+    found = {}
+
+    def work(k):
+        w = torch.full((100, 100), 0.1 * k, requires_grad=True)
+        for _ in range(5):
+            w.grad = None
+            Inner.apply(w @ w).sum().backward()
+        found[k] = w.grad[0, 0].item()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {k: pytest.approx(40 * k, rel=1e-4) for k in range(1, 4)}

@@ -1,9 +1,21 @@
 """What the sweep does at its edges: hooks, freeing what was saved, leaves' gradients, anomaly checks."""
 from cpython.ref cimport PyObject
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, new_like, same_shape, describe
+from fasttensor._core.element cimport write_element
+from fasttensor._core.tensor cimport CPU, Node, Tensor, describe, new_like, new_tensor, same_shape
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta
+
+
+cdef Tensor one_like(Tensor root):
+    """The gradient that a scalar starts with."""
+    cdef Tensor seed
+    if root.dev != CPU:
+        from fasttensor.functional.creation import ones_like
+        return ones_like(root.detach())
+    seed = new_tensor(root.rank, root.sizes, root.code, CPU)
+    write_element(seed.ptr, seed.code, 1.0)
+    return seed
 
 
 cdef release(Node node):

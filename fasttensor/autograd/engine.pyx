@@ -9,14 +9,13 @@ from cpython.pythread cimport (
     NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_get_thread_ident, PyThread_release_lock, PyThread_type_lock)
 
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
-from fasttensor._core.element cimport write_element
-from fasttensor._core.tensor cimport CPU, Tensor, Node, new_tensor, same_shape, describe
+from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
 from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
-    release, run_hooks, summed, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook)
+    one_like, release, run_hooks, summed, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook)
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
@@ -329,17 +328,6 @@ cdef object watched_run(Node node, object g):
     finally:
         finish(token, grads)
     return grads
-
-
-cdef Tensor one_like(Tensor root):
-    """The gradient that a scalar starts with."""
-    cdef Tensor seed
-    if root.dev != CPU:
-        from fasttensor.functional.creation import ones_like
-        return ones_like(root.detach())
-    seed = new_tensor(root.rank, root.sizes, root.code, CPU)
-    write_element(seed.ptr, seed.code, 1.0)
-    return seed
 
 
 cdef tuple check_seed(Tensor root, object g, str name):
