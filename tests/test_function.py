@@ -82,3 +82,27 @@ def test_function_errors_are_clear():
         Wrong.apply(leaf(1.0), leaf(2.0)).sum().backward()
     with pytest.raises(RuntimeError, match="should not be instantiated"):
         Wrong()
+
+
+IN_PLACE = {
+    "clamp_": (-0.3, 0.3), "clamp_min_": (0.0,), "clamp_max_": (0.0,), "nan_to_num_": (), "logit_": (0.1,), "cumprod_": (0,), "float_power_": (2.0,),
+    "igamma_": (torch.tensor([0.5, 1.5]).double(),), "scatter_reduce_": (0, torch.tensor([0, 0]), torch.tensor([0.5, 2.0]).double(), "prod"),
+    "index_reduce_": (0, torch.tensor([1]), torch.tensor([2.0]).double(), "amax"), "round_": (), "renorm_": (2, 0, 0.5), "rrelu_": (),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place_methods_have_the_gradients_of_their_functions(name):
+    x = torch.tensor([0.25, 0.75], dtype=torch.float64, requires_grad=True)
+    shape = (2, 1) if name == "renorm_" else (2,)
+
+    def out(y):
+        function = getattr(y, name[:-1], None) or getattr(torch.nn.functional, name[:-1])
+        return function(*IN_PLACE[name]) if hasattr(y, name[:-1]) else function(y)
+
+    def into(y):
+        return getattr(y, name)(*IN_PLACE[name]) if hasattr(y, name) else getattr(torch.nn.functional, name)(y)
+
+    expected, = torch.autograd.grad(out((x * 1).reshape(shape)).sum(), x)
+    found, = torch.autograd.grad(into((x * 1).reshape(shape)).sum(), x)
+    assert found.tolist() == expected.tolist()

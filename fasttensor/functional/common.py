@@ -1,5 +1,6 @@
 """Arguments that many functions share: dimensions, out=, dtype=."""
 
+from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.index_arguments import refuse_read_only
@@ -68,7 +69,6 @@ def give(out, value, name):
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if value.requires_grad or out.requires_grad:
-        from fasttensor._core.dispatch import is_grad_enabled
         if is_grad_enabled():
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"
                                " the arguments requires grad.")
@@ -102,7 +102,10 @@ def pair(value, n=2):
 def in_place(function):
     """The in-place method of an out-of-place function: computes, then writes into self, with history."""
     def method(self, *args, **kwargs):
-        return self.copy_(function(self, *args, **kwargs))
+        old = self
+        if is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in (self, *args, *kwargs.values())):
+            old = self.clone()      # the derivative may need the old values
+        return self.copy_(function(old, *args, **kwargs))
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"In-place version of :func:`{function.__name__}`."
     return method

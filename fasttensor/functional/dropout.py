@@ -188,10 +188,11 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, ge
     must_be_tensor("rrelu", input)
     if not lower <= upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: rrelu got lower={lower}, upper={upper}")
+    x = input.clone() if inplace and input.requires_grad else input      # the derivative needs the old values
     if not training:
-        result = FUNCTIONS["leaky_relu"](input, (lower + upper) / 2)
+        result = FUNCTIONS["leaky_relu"](x, (lower + upper) / 2)
     else:
-        result = apply(RreluWithNoise, input, float(lower), float(upper), generator)
+        result = apply(RreluWithNoise, x, float(lower), float(upper), generator)
     return input.copy_(result) if inplace else result
 
 

@@ -160,7 +160,7 @@ def float_power_(self, exponent):
     kind = DTYPES["complex128"] if self.is_complex() or isinstance(exponent, complex) else float64
     if self.dtype is not kind:
         raise RuntimeError(f"float_power_: the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype {kind}")
-    return self.copy_(float_power(self, exponent))
+    return in_place(float_power)(self, exponent)
 
 
 def rsub(input, other, *, alpha=1):
@@ -203,7 +203,7 @@ def round(input, *, decimals=0, out=None):
 
 def round_(self, *, decimals=0):
     """In-place version of :func:`round`."""
-    return ROW_METHODS["round_"](self) if decimals == 0 else self.copy_(round(self, decimals=decimals))
+    return ROW_METHODS["round_"](self) if decimals == 0 else in_place(round)(self, decimals=decimals)
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):

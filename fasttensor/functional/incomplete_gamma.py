@@ -4,6 +4,7 @@ from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.autograd.rules.random import StandardGammaGrad
+from fasttensor.functional.common import in_place
 from fasttensor.functional.rearranging import broadcast_tensors
 
 
@@ -64,22 +65,7 @@ def _with_rule(name, rule):
 igamma, igammac, zeta = _with_rule("igamma", Igamma), _with_rule("igammac", Igammac), _with_rule("zeta", Zeta)
 
 
-def _in_place(function, self, other):
-    # the derivative needs the old values
-    return self.copy_(function(self.clone() if self.requires_grad else self, other))
-
-
-def igamma_(self, other):
-    """In place: the regularized lower incomplete gamma function."""
-    return _in_place(igamma, self, other)
-
-
-def igammac_(self, other):
-    """In place: the regularized upper incomplete gamma function."""
-    return _in_place(igammac, self, other)
-
-
 __all__ = ["igamma", "igammac"]
-METHODS = {"igamma": igamma, "igammac": igammac, "igamma_": igamma_, "igammac_": igammac_}
+METHODS = {"igamma": igamma, "igammac": igammac, "igamma_": in_place(igamma), "igammac_": in_place(igammac)}
 NN_FUNCTIONAL = []
 SPECIAL = {"gammainc": igamma, "gammaincc": igammac, "zeta": zeta}

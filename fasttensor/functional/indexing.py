@@ -4,6 +4,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.common import in_place
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
 
@@ -358,7 +359,6 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 METHODS = {name: globals()[name] for name in
            ("index_select", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce",
             "index_put", "index_put_")}
-METHODS["index_reduce_"] = lambda self, dim, index, source, reduce, *, include_self=True: self.copy_(
-    index_reduce(self, dim, index, source, reduce, include_self=include_self))
+METHODS["index_reduce_"] = in_place(index_reduce)
 NN_FUNCTIONAL = []
 HOOKS = {"advanced_getitem": advanced_getitem, "setitem": setitem}

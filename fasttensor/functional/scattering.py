@@ -3,6 +3,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Gather, Scatter, SET, ADD, MULTIPLY
 from fasttensor.autograd.rules.scatter_reduce import ScatterReduce
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.common import in_place
 
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -119,7 +120,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In-place version of ``scatter_reduce``."""
-    return self.copy_(scatter_reduce(self, dim, index, src, reduce, include_self=include_self))
+    return in_place(scatter_reduce)(self, dim, index, src, reduce, include_self=include_self)
 
 
 METHODS = {name: globals()[name] for name in
