@@ -234,7 +234,7 @@ cdef object linear_backward(Node node, object grad):
     return (gx, gw, gb) if len(node.inputs) > 2 else (gx, gw)
 
 
-def try_linear(x, w, bias):
+cpdef object try_linear(x, w, bias):
     """``x @ w.T + bias`` for x of two or more dimensions, w of (out, in) and bias of (out,) or None; None
     where the arguments are anything else."""
     cdef Tensor a, b, out, c = None

@@ -8,6 +8,8 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from fasttensor.autograd.products cimport try_linear
+
 cdef extern from "Python.h":
     ctypedef object (*getattrofunc)(object, object)
     ctypedef object (*ternaryfunc)(object, object, PyObject *)
@@ -17,11 +19,16 @@ cdef extern from "Python.h":
     PyObject *_PyType_Lookup(PyTypeObject *t, object name)
     PyTypeObject *Py_TYPE(object o)
     bint PyFunction_Check(object o)
+    PyObject *PyFunction_GetCode(object f)
     object PyObject_VectorcallDict(object f, PyObject **arguments, size_t n, PyObject *kwargs)
     Py_ssize_t PyDict_Size(object d) except -1
     void PyType_Modified(PyTypeObject *t)
     PyObject **_PyObject_GetDictPtr(object o)
 
+cdef object LINEAR_FORWARD = None       # Linear.forward as it is written in Python, and the function that it calls
+cdef object LINEAR = None
+cdef tuple CODES = (None, None)
+cdef dict FUNCTIONAL = {}
 cdef tuple GLOBAL_HOOKS = ()
 cdef object CALL_WITH_HOOKS = None
 
@@ -44,6 +51,30 @@ def set_hooks(tuple registries, call_with_hooks):
     """Say where hooks of all modules are, and what to call when there are any hooks."""
     global GLOBAL_HOOKS, CALL_WITH_HOOKS
     GLOBAL_HOOKS, CALL_WITH_HOOKS = registries, call_with_hooks
+
+
+def set_linear(forward, dict functional):
+    """Say which `forward` is ``functional.linear(input, self.weight, self.bias)``: its calls go straight to the kernel
+    for as long as that function is what it was (autocast, profilers and users replace it)."""
+    global LINEAR_FORWARD, LINEAR, CODES, FUNCTIONAL
+    LINEAR_FORWARD, FUNCTIONAL, LINEAR = forward, functional, functional["linear"]
+    CODES = (forward.__code__, LINEAR.__code__)
+
+
+cdef object call_linear(dict d, object input):
+    """What Linear.forward gives; None where its Python has to see to it."""
+    cdef PyObject *parameters = PyDict_GetItem(d, "_parameters")
+    cdef PyObject *weight
+    cdef PyObject *bias
+    if (parameters == NULL or PyDict_GetItem(FUNCTIONAL, "linear") != <PyObject *>LINEAR
+            or PyFunction_GetCode(LINEAR_FORWARD) != <PyObject *>CODES[0] or PyFunction_GetCode(LINEAR) != <PyObject *>CODES[1]
+            or PyDict_GetItem(d, "weight") != NULL or PyDict_GetItem(d, "bias") != NULL):
+        return None
+    weight = PyDict_GetItem(<object>parameters, "weight")
+    bias = PyDict_GetItem(<object>parameters, "bias")
+    if weight == NULL or bias == NULL:
+        return None
+    return try_linear(input, <object>weight, <object>bias)
 
 
 @cython.auto_pickle(False)
@@ -81,6 +112,10 @@ cdef object module_call(object self, object args, PyObject *kwargs):
     # As a rule `forward` is a function of the class, which needs no bound method.
     if n <= MOST and Py_TYPE(self).tp_getattro == module_getattro and PyDict_GetItem(d, "forward") == NULL:
         found = _PyType_Lookup(Py_TYPE(self), "forward")
+        if found == <PyObject *>LINEAR_FORWARD and n == 1 and kwargs == NULL:
+            result = call_linear(d, (<tuple>args)[0])
+            if result is not None:
+                return result
         if found != NULL and PyFunction_Check(<object>found):
             stack[0] = <PyObject *>self
             for i in range(n):

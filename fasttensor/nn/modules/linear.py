@@ -5,6 +5,7 @@ import fasttensor as ft
 
 from .. import functional as F
 from .. import init
+from .._call import set_linear
 from ..module import Module
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
@@ -59,6 +60,9 @@ class Linear(Module):
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+set_linear(Linear.forward, vars(F))
 
 
 class NonDynamicallyQuantizableLinear(Linear):
