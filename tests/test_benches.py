@@ -26,6 +26,7 @@ steps = load("steps")
 report = load("report")
 memory = load("memory")
 scaling = load("scaling")
+accuracy = load("accuracy")
 
 
 def test_every_row_has_a_case():
@@ -88,3 +89,8 @@ def test_scaling_covers_every_operation_and_thread_count(tmp_path):
     pytest.importorskip("matplotlib")
     scaling.draw({"fasttensor": {"1": found}}, tmp_path / "scaling.png")
     assert (tmp_path / "scaling.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("name", list(accuracy.FUNCTIONS))
+def test_errors_of_vector_functions_are_bounded(name):
+    assert 0 < accuracy.error(fasttensor, name, 5001) <= 4.1

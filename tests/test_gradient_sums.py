@@ -1,4 +1,4 @@
-"""Gradients that meet at a tensor are added in place only where nobody else can see the memory."""
+"""Backward writes over a gradient, to add another or to map it, only where nobody else can see the memory."""
 import numpy as np
 import pytest
 
@@ -60,3 +60,38 @@ def test_seed_is_not_written_and_second_derivatives_see_sums():
     g, = t.autograd.grad((x ** 3 + x ** 2).sum(), x, create_graph=True)
     h, = t.autograd.grad(g.sum(), x)
     assert (g.tolist(), h.tolist()) == ([16.0], [14.0])
+
+
+@pytest.mark.parametrize("function", [lambda y: y.exp(), lambda y: y.tanh(), lambda y: y * 3, lambda y: 1 - y, lambda y: y * y])
+def test_a_mapped_gradient_leaves_what_is_seen_alone(function):
+    seen, kept = [], t.full((4,), 2.0)
+    x = t.zeros(4, requires_grad=True)
+    inner = function(x)
+    inner.register_hook(seen.append)
+    outer = function(inner)
+    outer.retain_grad()
+    Given.apply(outer, lambda: kept).sum().backward(retain_graph=True)
+    assert kept.tolist() == outer.grad.tolist() == [2.0] * 4
+    before, first = seen[0].tolist(), x.grad.tolist()
+    x.grad = None
+    Given.apply(outer, lambda: kept).sum().backward()
+    assert seen[0].tolist() == seen[1].tolist() == before and x.grad.tolist() == first
+
+
+def test_seed_that_is_mapped_is_not_written():
+    x = t.ones(4, requires_grad=True)
+    seed = t.ones(4)
+    (x * 2).backward(seed)
+    y = x * 2
+    g, = t.autograd.grad(y.exp(), y, t.ones(4), retain_graph=True)
+    assert seed.tolist() == [1.0] * 4 and x.grad.tolist() == [2.0] * 4
+    assert g.tolist() == pytest.approx([7.389056] * 4)
+
+
+def test_hooks_of_nodes_see_both_gradients():
+    x = t.ones(2, requires_grad=True)
+    y = (x * 3).exp()
+    seen = []
+    y.grad_fn.register_hook(lambda into, out: seen.append((into[0].tolist(), out[0].tolist())))
+    (y * 1).sum().backward()
+    assert seen == [(pytest.approx([20.085537] * 2), [1.0, 1.0])]

@@ -3,6 +3,7 @@
 Going back runs the row's fused loop; where the gradient is itself recorded, the row's derivative
 expression is evaluated over Tensors instead.
 """
+from cpython.ref cimport PyObject
 from fasttensor._core.dtype cimport ITEMSIZE, BOOL, is_float_code, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, is_dense, same_shape, CPU
 from fasttensor._core.dispatch cimport find_hook, grad_enabled
@@ -104,28 +105,38 @@ cdef Tensor kept(Tensor x, void *value, int code, bint mask):
     return t
 
 
+cdef inline bint is_spare(Node node, Tensor g) noexcept:
+    """Whether the sweep's hand and elementwise_backward's are the only ones on g and its memory, so that an input's gradient
+    may be written over it."""
+    return (<PyObject *>g).ob_refcnt == 2 and (<PyObject *>g.store).ob_refcnt == 1 and g.store.capacity and node.extra is None \
+        and g.base is None and g.meta is None and not g.needs_grad and type(g) is Tensor and not grad_enabled()
+
+
 cdef object elementwise_backward(Node node, object grad):
     cdef const ft_op *row = &rows[node.op]
     cdef Tensor g = <Tensor>grad, r
     cdef list results
-    cdef int i
+    cdef int i, last = 0
     if row.nin == 1 and node.inputs[0] is None:
         return None
     if row.nin == 1:
-        return input_gradient(node, row, 0, g)
+        return input_gradient(node, row, 0, g, is_spare(node, g))
     results = []
+    for i in range(row.nin):
+        if node.inputs[i] is not None:
+            last = i
     for i in range(row.nin):
         if node.inputs[i] is None:
             results.append(None)
             continue
-        r = input_gradient(node, row, i, g)
+        r = input_gradient(node, row, i, g, i == last and is_spare(node, g))
         if node.out_meta is not None and node.out_meta[i] is not None:
             r = shrink_to(r, <tuple>node.out_meta[i])
         results.append(r)
     return tuple(results)
 
 
-cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g):
+cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g, bint spare):
     cdef tuple saved
     cdef Tensor out
     cdef int bits = row.saves[i], k, n = 0, code
@@ -168,7 +179,7 @@ cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g):
                 d = t
             n += 1
     if flat:
-        out = new_tensor(g.rank, g.sizes, code, CPU)
+        out = g if spare and g.code == code else new_tensor(g.rank, g.sizes, code, CPU)
         p[0], p[1], s[0], s[1] = out.ptr, g.ptr, ITEMSIZE[code], ITEMSIZE[g.code]
         run_flat(row.dx[i][code], 2 + n, p, s, g.count, node.par)
     else:
