@@ -8,7 +8,6 @@ import pickle
 import sys
 from _codecs import encode
 from collections import Counter, OrderedDict, defaultdict
-from functools import partial
 
 from fasttensor._core import construct
 from fasttensor._core.device import device as Device
@@ -171,6 +170,53 @@ def allowed(module, name, trusted):
         + f"If you trust the file, import {key} and declare it: fasttensor.serialization.add_safe_globals([{name.split('.')[-1]}]).")
 
 
+# Plain values of the standard library, which checkpoints hold: making one does nothing else.
+_HARMLESS = {(module, name) for module, names in {
+    "functools": "partial", "types": "SimpleNamespace", "datetime": "datetime date time timedelta timezone", "decimal": "Decimal",
+    "fractions": "Fraction", "collections": "deque", "uuid": "UUID", "pathlib": "PosixPath PurePosixPath WindowsPath PureWindowsPath Path PurePath",
+    "pathlib._local": "PosixPath PurePosixPath WindowsPath PureWindowsPath", "argparse": "Namespace",
+    "builtins": "list dict tuple int float str bool bytes range", "__builtin__": "list dict tuple int float str bool bytes range xrange"}.items()
+    for name in names.split()}
+
+
+def _imported_or_builtin(module, name):
+    from importlib import import_module
+    if name == "xrange":
+        return range
+    return getattr(import_module(module.replace("__builtin__", "builtins")), name)
+
+
+def _of_numpy(module, name):
+    """Arrays, dtypes and scalars; numpy's other functions may read files."""
+    import numpy
+    if name in ("ndarray", "dtype") and module == "numpy":
+        return getattr(numpy, name), False
+    if name == "_reconstruct" and module.endswith("multiarray"):
+        return _numpy_array, False
+    if name == "scalar" and module.endswith("multiarray"):
+        return _numpy_scalar, False
+    if module == "numpy.dtypes":
+        return getattr(numpy.dtypes, name, None), False
+    found = getattr(numpy, name, None) if module == "numpy" else None
+    return (found, False) if isinstance(found, type) and issubclass(found, numpy.generic) else None
+
+
+def _numpy_array(kind, shape, code):
+    import numpy
+    if kind is not numpy.ndarray or shape not in ((0,), [0]):
+        raise ValueError(f"an array of class {kind!r:.80}")
+    return numpy.ndarray(shape, code)
+
+
+def _numpy_scalar(dtype, content=b""):
+    import numpy
+    if not isinstance(dtype, numpy.dtype) or dtype.hasobject:
+        raise ValueError(f"a scalar of dtype {dtype!r:.80}")
+    if isinstance(content, str):        # as bytes of protocol 2 are read
+        content = content.encode("latin1")
+    return numpy.frombuffer(content, dtype, 1)[0]
+
+
 def _of_program(module, name):
     """A class or function that is already imported, and whether it is only a value; PyTorch's own stand for ours.
 
@@ -179,8 +225,10 @@ def _of_program(module, name):
     from importlib import import_module
     import enum
     top = module.split(".")[0]
-    if (module, name) == ("functools", "partial"):
-        return partial, False
+    if (module, name) in _HARMLESS:
+        return _imported_or_builtin(module, name), False
+    if top == "numpy":
+        return _of_numpy(module, name)
     if top in ("torch", "fasttensor"):
         functional = import_module("fasttensor.nn").functional
         ours = "fasttensor" + module[len(top):]
@@ -191,7 +239,7 @@ def _of_program(module, name):
         pure = getattr(functional, name, None) or getattr(sys.modules["fasttensor.autograd.generated_functions"], name, None)
         return None if pure is None or name.startswith("_") else (pure, True)
     found = _imported(module, name)
-    if found is None or top in sys.stdlib_module_names and top != "__main__" and (module, name) != ("argparse", "Namespace"):
+    if found is None or top in sys.stdlib_module_names:
         return None
     if getattr(found, "__module__", None) != module or getattr(found, "__qualname__", None) != name:
         return None         # what a module merely imports is not meant by its name

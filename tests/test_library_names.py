@@ -78,3 +78,15 @@ def test_one_process():
         nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
     with pytest.raises(RuntimeError, match="only supports Tensor or scalar"):
         "x" in torch.ones(2)  # noqa: B015
+
+
+def test_arguments_by_name():
+    x, row = torch.arange(6.0).view(2, 3), torch.ones(1, 3)
+    assert x.view(size=(3, 2)).shape == x.reshape(shape=(3, 2)).shape == torch.reshape(input=x, shape=(3, 2)).shape == (3, 2)
+    assert x.view(dtype=torch.int32).dtype == torch.int32
+    assert x.permute(dims=(1, 0)).shape == torch.permute(x, dims=(1, 0)).shape == x.swapaxes(axis0=0, axis1=1).shape == (3, 2)
+    assert row.expand(size=(2, 3)).shape == (2, 3) and x.new_zeros(size=(2,)).shape == x.new_empty(size=(2,)).shape == (2,)
+    assert torch.cat([x, x], axis=1).shape == (2, 6) and torch.stack([x, x], axis=2).shape == (2, 3, 2)
+    assert len(x.split(split_size=1, dim=0)) == 2
+    with pytest.raises(TypeError, match="split_size"):
+        x.split()

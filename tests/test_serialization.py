@@ -1,10 +1,13 @@
 """Files: weights to and from PyTorch, shared memory, damaged and hostile files, atomic replacement."""
+import datetime
 import io
 import os
+import pathlib
 import pickle
 import random
+import types
 import zipfile
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from functools import partial
 
 import pytest
@@ -143,6 +146,40 @@ def test_functions_and_objects_in_modules(tmp_path):
         torch.save(Called(function), tmp_path / "x.pt")
         with pytest.raises(pickle.UnpicklingError, match="calls '(double|gelu|Settings)', which is not allowed"):
             torch.load(tmp_path / "x.pt", weights_only=False)
+
+
+def test_values_of_checkpoints(tmp_path):
+    np = pytest.importorskip("numpy")
+    values = {"best": np.float64(0.5), "array": np.arange(6.0).reshape(2, 3), "state": np.random.RandomState(0).get_state(), "when": datetime.date(2020, 1, 2),
+              "path": pathlib.PurePosixPath("a/b"), "lists": defaultdict(list, a=[1]), "settings": types.SimpleNamespace(lr=0.1)}
+    torch.save(values, tmp_path / "x.pt")
+    with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+        torch.load(tmp_path / "x.pt")
+    loaded = torch.load(tmp_path / "x.pt", weights_only=False)
+    assert loaded["best"] == 0.5 and (loaded["array"] == values["array"]).all() and (loaded["state"][1] == values["state"][1]).all()
+    assert loaded["when"] == values["when"] and loaded["path"] == values["path"] and loaded["lists"]["b"] == [] and loaded["settings"].lr == 0.1
+    for function, arguments in ((np.load, ("x.npy",)), (np.fromfile, ("x",)), (pathlib.Path.unlink, (pathlib.Path("x"),))):
+        file = io.BytesIO()
+        torch.save(Calls(function, arguments), file)
+        with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+            torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+
+
+class Calls:
+    def __init__(self, function, arguments):
+        self.made = function, arguments
+
+    def __reduce__(self):
+        return self.made
+
+
+def test_storages_of_files(tmp_path):
+    (tmp_path / "x").write_bytes(bytes(range(8)))
+    storage = torch.UntypedStorage.from_file(str(tmp_path / "x"), False, 8)
+    part = storage[2:6]
+    assert type(part) is torch.UntypedStorage and part.tolist() == [2, 3, 4, 5] and part[-1] == 5
+    assert torch.asarray(part, dtype=torch.uint8).view(torch.int16).tolist() == [770, 1284]
+    assert storage.untyped() is storage and not hasattr(storage, "nothing")
 
 
 def test_safe_globals(tmp_path):

@@ -9,6 +9,8 @@ cimport cython
 from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBUF_ND, PyBUF_STRIDES, PyBUF_FORMAT
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
+import mmap
+import os
 import sys
 
 cdef extern from "<stdlib.h>" nogil:
@@ -116,6 +118,23 @@ cdef class Storage:
     def __len__(self):
         return self.length
 
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0):
+        """The bytes of a file; with `shared`, writes go to the file."""
+        with open(filename, "r+b" if shared else "rb") as file:
+            length = nbytes or os.fstat(file.fileno()).st_size
+            if not length:
+                return make_storage(0)
+            return storage_over(mmap.mmap(file.fileno(), length, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY))
+
+    def __getattr__(self, name):
+        # the methods that are made of operations on tensors come with fasttensor.storage
+        if not name.startswith("_") and name not in ("shared", "former") and "fasttensor.storage" not in sys.modules:
+            from importlib import import_module
+            import_module("fasttensor.storage")
+            return getattr(self, name)
+        raise AttributeError(f"'UntypedStorage' object has no attribute {name!r}")
+
     def __sizeof__(self):
         return object.__sizeof__(self) + self.length
 
@@ -140,8 +159,14 @@ cdef class Storage:
         return <bytes>self.ptr[:self.length] if self.length else b""
 
     def __getitem__(self, index):
+        cdef Storage part
         if isinstance(index, slice):
-            return memoryview(self)[index].tolist()
+            start, stop, step = index.indices(self.length)
+            if step != 1 or self.dev != 0:
+                raise RuntimeError(f"a storage is sliced with step 1 and in the CPU's memory, got step {step} on {self.device_type}")
+            part = foreign_storage(self.ptr + <size_t>start, max(stop - start, 0), self)
+            part.read_only = self.read_only
+            return part
         return <unsigned char>self.ptr[place(self, index)]
 
     def __setitem__(self, Py_ssize_t index, unsigned char value):

@@ -23,7 +23,7 @@ cdef Tensor permute_to(Tensor x, tuple dims):
                        tuple(inverse) if inverse is not None else None)
 
 
-def permute(input, *dims):
+def permute(input, *order_of_dims, dims=None):
     """The dimensions in another order, as a view.
 
     >>> import fasttensor as torch
@@ -31,7 +31,9 @@ def permute(input, *dims):
     torch.Size([4, 2, 3])
     """
     cdef Tensor x = input
-    cdef list order = [wrap_dim(x, d, "permute") for d in shape_argument(dims, "permute", "dims")]
+    if dims is not None and not order_of_dims:
+        order_of_dims = (dims,)
+    cdef list order = [wrap_dim(x, d, "permute") for d in shape_argument(order_of_dims, "permute", "dims")]
     if len(order) != x.rank:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of"
                            f" dimensions i.e. input.dim() = {x.rank} is not equal to len(dims) = {len(order)}".replace("(sparse_coo)", ""))
@@ -52,6 +54,11 @@ def transpose(input, dim0, dim1):
     """Two dimensions swapped, as a view."""
     cdef Tensor x = input
     return swap(x, wrap_dim(x, dim0, "transpose"), wrap_dim(x, dim1, "transpose"))
+
+
+def swapaxes(input, axis0, axis1):
+    """Two dimensions swapped, as a view: ``transpose`` under numpy's name."""
+    return transpose(input, axis0, axis1)
 
 
 def t(input):
@@ -149,12 +156,12 @@ def squeeze(input, dim=None):
                        sizes_of(x) if recorded(x) else None)
 
 
-def expand(self, *sizes, implicit=False):
+def expand(self, *sizes, size=None, implicit=False):
     """Dimensions of size 1 repeated without a copy; -1 keeps a size, new dimensions come first."""
     cdef Tensor x = self
     cdef Py_ssize_t s[64]
     cdef Py_ssize_t st[64]
-    cdef object shape = shape_argument(sizes, "expand")
+    cdef object shape = shape_argument(sizes if size is None or sizes else (size,), "expand")
     cdef int rank = len(shape), lead = rank - x.rank, d
     cdef Py_ssize_t n
     if lead < 0 or rank > 64:
@@ -182,7 +189,7 @@ def expand_as(self, other):
 
 
 METHODS = {
-    "permute": permute, "transpose": transpose, "swapaxes": transpose, "swapdims": transpose, "t": t, "movedim": movedim,
+    "permute": permute, "transpose": transpose, "swapaxes": swapaxes, "swapdims": transpose, "t": t, "movedim": movedim,
     "moveaxis": movedim, "unsqueeze": unsqueeze, "squeeze": squeeze, "expand": expand, "expand_as": expand_as,
     "T": property(reversed_dims), "mT": property(matrix_transpose),
 }

@@ -174,13 +174,15 @@ cdef object shape_argument(tuple args, str name, str argument="size"):
     return args
 
 
-def view(self, *shape):
+def view(self, *shape, size=None, dtype=None):
     """The same memory in another shape, or with `view(dtype)` as another dtype.
 
     Raises RuntimeError where the strides do not allow it: use ``reshape``.
     """
     cdef Tensor x = self
     cdef tuple sizes
+    if not shape and (size is not None or dtype is not None):
+        shape = (size if dtype is None else dtype,)
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
         return python_hook("view_dtype")(self, shape[0])
     sizes = full_shape(x, shape_argument(shape, "view"), "view")
@@ -191,7 +193,7 @@ def view(self, *shape):
     return got
 
 
-def reshape(input, *shape):
+def reshape(input, *sizes, shape=None):
     """`input` in another shape: a view where the strides allow, else a copy. One size may be -1.
 
     >>> import fasttensor as torch
@@ -199,7 +201,9 @@ def reshape(input, *shape):
     torch.Size([2, 3])
     """
     cdef Tensor x = input
-    return reshape_to(x, full_shape(x, shape_argument(shape, "reshape", "shape"), "reshape"))
+    if shape is not None and not sizes:
+        sizes = (shape,)
+    return reshape_to(x, full_shape(x, shape_argument(sizes, "reshape", "shape"), "reshape"))
 
 
 cdef tuple flat_shape(Tensor x, start_dim, end_dim, str name):

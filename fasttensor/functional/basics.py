@@ -146,13 +146,17 @@ def split_with_sizes(input, split_sizes, dim=0):
     return apply(Split, input, d, tuple(split_sizes))
 
 
-def split(tensor, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Consecutive parts along a dimension, as views: of one size (the last may be smaller), or of the sizes in a list.
 
     >>> import fasttensor as torch
     >>> [p.shape[0] for p in torch.arange(5).split(2)]
     [2, 2, 1]
     """
+    if split_size_or_sections is None:
+        if split_size is None:
+            raise TypeError('split() missing 1 required positional argument: "split_size"')
+        split_size_or_sections = split_size         # the method's name for it
     if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     n = int(split_size_or_sections)

@@ -314,8 +314,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     return made
 
 
-def _new(self, size, dtype, device, requires_grad, op, value=None, **named):
-    size = sizes_of(op, size, named.pop("size", None))
+def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
+    size = sizes_of(op, sizes, named.pop("size", None))
     made = construct.empty(op, size, self.dtype if dtype is None else dtype, self.device if device is None else device)
     if value is not None:
         fill_checked(made, value)

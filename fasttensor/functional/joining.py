@@ -9,7 +9,7 @@ __all__ = ["cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_sta
            "cartesian_prod", "combinations", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"]
 
 
-def cat(tensors, dim=0, *, out=None):
+def cat(tensors, dim=0, *, axis=None, out=None):
     """The tensors joined along an existing dimension, in their promoted dtype.
 
     All shapes must agree apart from dim; a 1-d tensor without elements fits everything. RuntimeError otherwise.
@@ -18,14 +18,14 @@ def cat(tensors, dim=0, *, out=None):
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
-    tensors, dim, code = join_arguments(tensors, dim, "cat", 0)
+    tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "cat", 0)
     made = apply(Cat, dim, code, *tensors)
     return made if out is None else deliver(out, made, "cat")
 
 
-def concat(tensors, dim=0, *, out=None):
+def concat(tensors, dim=0, *, axis=None, out=None):
     """Alias of ``cat``."""
-    return cat(tensors, dim, out=out)
+    return cat(tensors, dim if axis is None else axis, out=out)
 
 
 def concatenate(tensors, axis=0, *, dim=None, out=None):
@@ -33,7 +33,7 @@ def concatenate(tensors, axis=0, *, dim=None, out=None):
     return cat(tensors, axis if dim is None else dim, out=out)
 
 
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors, dim=0, *, axis=None, out=None):
     """The tensors, all of one shape, joined along a new dimension.
 
     >>> import fasttensor as torch
@@ -41,7 +41,7 @@ def stack(tensors, dim=0, *, out=None):
     tensor([[1, 3],
             [2, 4]])
     """
-    tensors, dim, code = join_arguments(tensors, dim, "stack", 1)
+    tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "stack", 1)
     made = apply(Stack, dim, code, *tensors)
     return made if out is None else deliver(out, made, "stack")
 
