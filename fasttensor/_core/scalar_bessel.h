@@ -66,7 +66,8 @@ FT_FN ft_f64 spherical_bessel_j0_f64(ft_f64 x) {
     return sin(x) / x;
 }
 
-/* Ai: the power series DLMF 9.4.1 on [-4, 2], fits of the factors of the expansions DLMF 9.7.5 and 9.7.9 elsewhere */
+/* Ai: the power series DLMF 9.4.1 on [-4, 0], whose terms would cancel above, where exp(x) Ai(x) is fitted up to 2;
+ * fits of the factors of the expansions DLMF 9.7.5 and 9.7.9 elsewhere */
 FT_BIG ft_f64 airy_ai_f64(ft_f64 x) {
     const int few = 0;
     if (x != x) return x;
@@ -81,6 +82,7 @@ FT_BIG ft_f64 airy_ai_f64(ft_f64 x) {
         return (sin(q) * FT_CHEB(ft_airy_f, t) - cos(q) / z * FT_CHEB(ft_airy_g, t))
                / (1.7724538509055160 * sqrt(sqrt(a)));
     }
+    if (x > 0) return FT_CHEB(ft_airy_mid, x - 1) * exp(-x);
     double q = x * x * x, f = 1, g = x, sf = 1, sg = x;
     for (int k = 1; k < 60; k++) {
         f *= q / ((3 * k - 1) * (3 * k));

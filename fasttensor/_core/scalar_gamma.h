@@ -74,9 +74,10 @@ FT_BIG ft_f64 zeta_f64(ft_f64 s, ft_f64 q) {
         if (q == floor(q)) return (double)INFINITY;
         if (s != floor(s) || q < -1e7) return (double)NAN;
     }
-    double sum = 0;
+    /* the expansion's twelve terms shrink fast enough from here on */
+    double sum = 0, enough = s > 2 ? 0.75 * (s + 12) : 10;
     int first = 1;
-    for (; q < 10; q += 1) {
+    for (; q < enough; q += 1) {
         double term = pow(q, -s);
         sum += term;
         if (!first && q > 0 && term < 1e-17 * sum) return sum;
@@ -97,16 +98,49 @@ FT_BIG ft_f64 zeta_f64(ft_f64 s, ft_f64 q) {
 FT_BIG ft_f64 polygamma_f64(ft_f64 n, ft_f64 x) {
     if (n == 0) return digamma_f64(x);
     if (n == 1) return _trigamma_f64(x);
-    double z = exp(lgamma_f64(n + 1)) * zeta_f64(n + 1, x);
+    double zeta = zeta_f64(n + 1, x), z = n > 170 ? exp(lgamma_f64(n + 1) + log_f64(zeta)) : tgamma(n + 1) * zeta;
     return fmod(n, 2.0) == 0 ? -z : z;
 }
 
-/* x^a exp(-x) / gamma(a): near x = a by Stirling's series, where a log(x) - x - lgamma(a) cancels */
+/* log(1 + m) - m, without the cancellation: 2 atanh(r) - m with r = m / (2 + m) (DLMF 4.6.8 regrouped) */
+FT_FN ft_f64 ft_log1p_minus(ft_f64 m) {
+    if (m < -0.6 || m > 1.5) return log1p_f64(m) - m;
+    double r = m / (2 + m), q = r * r, sum = 0, power = 1;
+    for (int k = 3; k < 80 && power > 1e-17; k += 2) {
+        sum += power / k;
+        power *= q;
+    }
+    return r * (2 * q * sum - m);
+}
+/* x^a exp(-x) / gamma(1 + a). Large exponents are never rounded before exp: powers instead, what rounding their arguments
+ * lost put back, and Stirling's series (DLMF 5.11.1) for gamma(1 + a) = a gamma(a). */
 FT_FN ft_f64 ft_gamma_density(ft_f64 a, ft_f64 x) {
-    if (a < 10) return exp(a * log_f64(x) - x - lgamma_f64(a));
+    if (a < 10) {
+        double p = pow(x, a);
+        if (p > 1e-290 && p < 1e290 && x < 600) return p * exp(-x) / tgamma(1 + a);
+        return exp(a * log_f64(x) - x - lgamma_f64(1 + a));
+    }
     double m = (x - a) / a, q = 1 / (a * a);
-    double stirling = (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q / 1680))) / a;
-    return sqrt(a / (2 * FT_PI)) * exp(a * (log1p_f64(m) - m) - stirling);
+    double stirling = (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188 - q * (691.0 / 360360 - q / 156)))))) / a;
+    double scale = exp(-stirling) / sqrt(2 * FT_PI * a);
+    if (fabs(m) < 0.5) return scale * exp(a * ft_log1p_minus(m));
+    double ratio = x / a, p = pow(ratio, a), d = a - x, e = exp(d), part = d - a;
+    if (!(p > 1e-290 && p < 1e290 && e > 1e-290 && e < 1e290)) return scale * exp(a * log_f64(ratio) + d);
+    double lost = a * (fma(-ratio, a, x) / x) + ((a - (d - part)) - (x + part));
+    return scale * p * e * (1 + lost);
+}
+/* log(gamma(1 + a)) for 0 <= a < 1, to the last bits of a */
+FT_FN ft_f64 ft_lgamma1p(ft_f64 a) {
+    double b = 1 + a;
+    return lgamma_f64(b) + (a - (b - 1)) * digamma_f64(b);
+}
+/* Temme's uniform expansion DLMF 8.12.3 for a above a million, near x = a, with the first terms of DLMF 8.12.12 */
+FT_FN ft_f64 ft_incomplete_gamma_huge(ft_f64 a, ft_f64 m, int upper) {
+    double half = -ft_log1p_minus(m), eta = copysign(sqrt(2 * half), m);
+    double c0 = -1.0 / 3 + eta * (1.0 / 12 + eta * (-2.0 / 135 + eta * (1.0 / 864 + eta / 2835)));
+    double c1 = -1.0 / 540 + eta * (-1.0 / 288 + eta / 378);
+    double rest = exp(-a * half) / sqrt(2 * FT_PI * a) * (c0 + c1 / a);
+    return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + rest : 0.5 * erfc(-eta * sqrt(a / 2)) - rest;
 }
 /* P or Q: the series DLMF 8.7.1, the continued fraction 8.9.2 by Lentz's method, 8.12.3 for huge a */
 FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
@@ -115,12 +149,21 @@ FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
     if (x == 0) return upper;
     if (isinf(a)) return isinf(x) ? (double)NAN : upper;
     if (isinf(x)) return !upper;
-    double l = x / a;
-    if (a > 1e6 && fabs(l - 1) < 0.3) {
-        double m = l - 1, eta = copysign(sqrt(2 * (m - log1p_f64(m))), m);
-        double c0 = fabs(eta) < 1e-3 ? -1.0 / 3 + eta / 12 : 1 / m - 1 / eta;
-        double rest = exp(-0.5 * a * eta * eta) / sqrt(2 * FT_PI * a) * c0;
-        return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + rest : 0.5 * erfc(-eta * sqrt(a / 2)) - rest;
+    double m = (x - a) / a;
+    if (a > 1e6 && fabs(m) < 0.3) {
+        /* farther out there is nothing left of the smaller of the two */
+        if (fabs(m) > 0.05) return (m < 0) == upper;
+        return ft_incomplete_gamma_huge(a, m, upper);
+    }
+    if (x <= 1 && a < 1 && upper) {
+        /* 1 - P would cancel: DLMF 8.7.1 with its first term, x^a / gamma(1 + a), taken from 1 by expm1 */
+        double l = a * log_f64(x) - ft_lgamma1p(a), term = 1, sum = 0;
+        for (int k = 1; k < 40; k++) {
+            term *= -x / k;
+            sum += term / (a + k);
+            if (fabs(term) < 1e-17) break;
+        }
+        return -expm1(l) - exp(l) * a * sum;
     }
     double density = ft_gamma_density(a, x);
     if (x <= 1 || x < a) {
@@ -130,7 +173,7 @@ FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
             sum += term;
             if (term < 1e-17 * sum) break;
         }
-        double p = density / a * sum;
+        double p = density * sum;
         return upper ? 1 - p : p;
     }
     double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
@@ -145,7 +188,7 @@ FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
         h *= d * c;
         if (fabs(d * c - 1) < 1e-16) break;
     }
-    double q = density * h;
+    double q = density * a * h;
     return upper ? q : 1 - q;
 }
 FT_FN ft_f64 igamma_f64(ft_f64 a, ft_f64 x) { return ft_incomplete_gamma(a, x, 0); }
@@ -154,7 +197,9 @@ FT_FN ft_f64 igammac_f64(ft_f64 a, ft_f64 x) { return ft_incomplete_gamma(a, x, 
 /* exp(x^2) erfc(x): a fit of (1 + 2 x) erfcx(x) in (x - 4) / (x + 4) (Shepherd and Laframboise 1981) */
 FT_FN double ft_erfcx(double x, int few) {
     double a = fabs(x), near = FT_CHEB(ft_erfcx_fit, (a - 4) / (a + 4)) / (1 + 2 * a);
-    double r = a > 1e8 ? 0.56418958354775629 / a : near, mirrored = 2 * exp(x * x) - r;
+    /* exp of the rounded square, with what rounding took from it */
+    double square = x * x, lost = few ? 0 : fma(x, x, -square), grown = 2 * exp(square);
+    double r = a > 1e8 ? 0.56418958354775629 / a : near, mirrored = grown + (grown < (double)INFINITY ? grown * lost : 0) - r;
     return x < 0 ? mirrored : r;
 }
 /* erfinv(x) / x in w = -log(1 - x^2), in pieces of w and then of its root (the variable is Giles's, 2012) */
@@ -173,11 +218,17 @@ FT_FN double ft_ndtri(double p, int few) {
     double r = (2 * p - 1) * 1.41421356237309505 * (w < 42.25 ? ratio : far);
     return p == 0 ? -(double)INFINITY : p == 1 ? (double)INFINITY : r;
 }
+/* erfc(-x / sqrt(2)) / 2, with the first derivative's part of what rounding the argument took */
+FT_FN double ft_ndtr(double x, int few) {
+    double t = x * -0.70710678118654752, lost = fma(x, -0.70710678118654752, -t) + x * 4.8336466567264567e-17;
+    double slope = few ? 0 : -1.1283791670955126 * exp(-t * t) * lost;
+    return 0.5 * (erfc(t) + (slope == slope ? slope : 0));
+}
 FT_FN double ft_log_ndtr(double x, int few) {
-    double t = x * 0.70710678118654752, low = log_f64(ft_erfcx(-t, few) / 2) - t * t, high = log1p_f64(-erfc(t) / 2);
+    double t = x * 0.70710678118654752, low = log_f64(ft_erfcx(-t, few) / 2) - 0.5 * x * x, high = log1p_f64(-ft_ndtr(-x, few));
     return x < -1 ? low : high;
 }
-FT_FITTED(erfcx) FT_FITTED(erfinv) FT_FITTED(ndtri) FT_FITTED(log_ndtr)
+FT_FITTED(erfcx) FT_FITTED(erfinv) FT_FITTED(ndtri) FT_FITTED(ndtr) FT_FITTED(log_ndtr)
 #define M(T, L, F) \
     FT_FN T F(entr)(T x) { \
         T v = -x * F(log)(x), edge = x == L(0.0) ? L(0.0) : -(T)INFINITY; \

@@ -85,16 +85,14 @@ M(ft_i8, i8, ft_u32, 8) M(ft_i16, i16, ft_u32, 16) M(ft_i32, i32, ft_u32, 32) M(
 FT_FN ft_u8 shift_left_u8(ft_u8 a, ft_u8 b) { return b >= 8 ? 0 : (ft_u8)(a << b); }
 FT_FN ft_u8 shift_right_u8(ft_u8 a, ft_u8 b) { return b >= 8 ? 0 : (ft_u8)(a >> b); }
 
-/* Parameters come as double: one outside a type's range saturates. */
-#define M(T, S, LO, HI) \
-    FT_FN T par_##S(double v) { return v != v ? 0 : v <= LO ? (T)LO : v >= HI ? (T)HI : (T)v; }
-M(ft_u8, u8, 0, 255) M(ft_i8, i8, -128, 127) M(ft_i16, i16, -32768, 32767)
-M(ft_i32, i32, (-2147483647 - 1), 2147483647)
-#undef M
+/* Parameters come as double: one outside a type's range wraps around in it, as the operands do. */
 FT_FN ft_i64 par_i64(double v) {
     return v != v ? 0 : v <= -9223372036854775808.0 ? (-9223372036854775807LL - 1)
          : v >= 9223372036854775808.0 ? 9223372036854775807LL : (ft_i64)v;
 }
+#define M(T, S) FT_FN T par_##S(double v) { return (T)par_i64(v); }
+M(ft_u8, u8) M(ft_i8, i8) M(ft_i16, i16) M(ft_i32, i32)
+#undef M
 FT_FN ft_bool par_bool(double v) { return v != 0; }
 FT_FN ft_f32 par_f32(double v) { return (ft_f32)v; }
 FT_FN ft_f64 par_f64(double v) { return v; }

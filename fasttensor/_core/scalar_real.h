@@ -87,13 +87,28 @@ FT_FN ft_f64 fma_f64(ft_f64 a, ft_f64 b, ft_f64 c) { return fma(a, b, c); }
         T ten = F(pow)(L(10.0), F(fabs)(decimals)); \
         return decimals > L(0.0) ? F(rint)(x * ten) / ten : F(rint)(x / ten) * ten; \
     } \
+    /* near 1/2 the quotient is near 1, and 2 x - 1 is exact */ \
+    FT_FN T F(logit)(T x) { \
+        T middle = F(log1p)((L(2.0) * x - L(1.0)) / (L(1.0) - x)), v = F(log)(x / (L(1.0) - x)); \
+        return (x > L(0.25)) & (x < L(0.75)) ? middle : v; \
+    } \
     FT_FN T F(logit_eps)(T x, T eps) { \
         T z = x < eps ? eps : x > L(1.0) - eps ? L(1.0) - eps : x; \
-        return F(log)(z / (L(1.0) - z)); \
+        return F(logit)(z); \
     } \
     FT_FN T F(sinc)(T x) { \
-        T p = L(3.14159265358979324) * x, s = F(sin)(p) / p; \
-        return x == L(0.0) ? L(1.0) : s; \
+        /* the sine of the distance to the nearest integer, which is exact, with that integer's sign */ \
+        T n = F(rint)(x), s = F(sin)(L(3.14159265358979324) * (x - n)); \
+        s = n == L(2.0) * F(rint)(L(0.5) * n) ? s : -s; \
+        return x == L(0.0) ? L(1.0) : s / (L(3.14159265358979324) * x); \
+    } \
+    /* x - tanh(x), near zero by its series (DLMF 4.33.3), where the two would cancel */ \
+    FT_FN T F(tanhshrink)(T x) { \
+        T q = x * x, small = L(6404582.0) / L(10854718875.0) - q * (L(443861162.0) / L(1856156927625.0) - q * L(9.69153790629e-5)); \
+        small = L(21844.0) / L(6081075.0) - q * (L(929569.0) / L(638512875.0) - q * small); \
+        small = L(1.0) / L(3.0) - q * (L(2.0) / L(15.0) - q * (L(17.0) / L(315.0) - q * (L(62.0) / L(2835.0) - q * (L(1382.0) / L(155925.0) - q * small)))); \
+        T v = x - F(tanh)(x); \
+        return F(fabs)(x) < L(0.25) ? x * q * small : v; \
     } \
     /* from the nearer end, so that weights 0 and 1 give the ends themselves */ \
     FT_FN T F(lerp)(T a, T b, T w) { \

@@ -50,7 +50,7 @@ ROWS = (
            params={"decimals": 0}, keyword_params=True, special=("round",)),
     Op("frac", "x - trunc(x)", dx="g", doc="The part after the point, with the sign of the input."),
     _f("sigmoid", "sigmoid(x)", "g * ((1 - y) * y)", "The logistic function, 1 / (1 + exp(-x)).", special=("expit",)),
-    _f("_logit", "log(x / (1 - x))", "g / (x * (1 - x))", "The logarithm of the odds.", dtypes=FLOAT,
+    _f("_logit", "logit(x)", "g / (x * (1 - x))", "The logarithm of the odds.", dtypes=FLOAT,
        domain=(0.1, 0.9)),
     _f("_logit_eps", "logit_eps(x, eps)", "where((x < eps) or (x > 1 - eps), 0, g / (x * (1 - x)))",
        "The logarithm of the odds, of the input clamped to `eps` and 1 - `eps`.", dtypes=FLOAT, domain=(0.1, 0.9),
