@@ -156,7 +156,12 @@ def install_methods():
 
     dispatch.install(Tensor, {
         **{name: Late(load, name) for name in methods}, **{name: LateProperty(load, name) for name in properties},
-        "backward": tensor_backward})
+        "backward": tensor_backward, "__torch_function__": classmethod(torch_function)})
+
+
+def torch_function(cls, func, types, args=(), kwargs=None):
+    """See ``fasttensor.ops.torch_function``, which is imported when PyTorch first asks."""
+    return import_module("fasttensor.ops").torch_function(cls, func, types, args, kwargs)
 
 
 def fill(namespace):

@@ -8,8 +8,8 @@ NAMES = {
             "cos cosh deg2rad digamma eq erf erfc exp exp2 expm1 floor fmax fmin fmod frac gcd ge greater greater_equal "
             "gt hardshrink heaviside hypot i0 isfinite isinf isnan isneginf isposinf lcm ldexp le less less_equal "
             "lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_or logical_xor lt maximum minimum mul "
-            "multiply ne neg negative nextafter not_equal rad2deg reciprocal relu remainder rsqrt selu sgn sigmoid sign "
-            "sin sinc sinh sqrt square sub subtract tan tanh trunc xlogy",
+            "multiply ne neg negative not_equal rad2deg reciprocal relu remainder rsqrt selu sgn sigmoid sign sin sinc "
+            "sinh sqrt square sub subtract tan tanh trunc xlogy",
         "functional.activation": "prelu",
         "functional.addmm": "_addmm_activation addbmm addmm addmv addr baddbmm",
         "functional.basics":
@@ -39,8 +39,8 @@ NAMES = {
         "functional.einsum": "einsum kron tensordot",
         "functional.elementwise":
             "addcdiv addcmul angle arctan2 clamp clamp_max clamp_min clip conj_physical div divide erfinv fix float_power "
-            "floor_divide frexp isreal lerp logical_not logit mvlgamma nan_to_num polygamma positive pow round rsub signbit "
-            "threshold true_divide where",
+            "floor_divide frexp isreal lerp logical_not logit mvlgamma nan_to_num nextafter polygamma positive pow round rsub "
+            "signbit threshold true_divide where",
         "functional.forms":
             "_clamp_ _clamp_max_scalar_ _clamp_min_scalar_ _clamp_scalar_ _div_ _div_floor_ _div_trunc_ _logit_ _logit_eps_ "
             "_masked_scale_ _mul_scale_ _nan_to_num_ _prelu_ abs_ acos_ acosh_ adaptive_max_pool1d add_ addcdiv_ addcmul_ addmv_ "
@@ -130,8 +130,8 @@ NAMES = {
         "functional.pool":
             "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices "
             "adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d "
-            "avg_pool2d avg_pool3d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d "
-            "max_pool3d_with_indices",
+            "avg_pool2d avg_pool3d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices "
+            "max_pool2d_with_indices_backward max_pool3d max_pool3d_with_indices",
         "functional.resize": "interpolate upsample upsample_bilinear upsample_nearest",
         "functional.sampling": "affine_grid grid_sample",
         "functional.softmax": "gumbel_softmax log_softmax softmax softmin",
@@ -183,10 +183,10 @@ METHODS = {
         "isinf isnan isneginf isposinf isreal lcm lcm_ ldexp ldexp_ le le_ lerp lerp_ less less_ less_equal less_equal_ "
         "lgamma lgamma_ log log10 log10_ log1p log1p_ log2 log2_ log_ logaddexp logaddexp2 logical_and logical_and_ "
         "logical_not logical_not_ logical_or logical_or_ logical_xor logical_xor_ lt lt_ maximum minimum mul mul_ "
-        "multiply multiply_ ne ne_ neg neg_ negative negative_ nextafter nextafter_ not_equal not_equal_ pow_ rad2deg "
-        "rad2deg_ reciprocal reciprocal_ relu relu_ remainder remainder_ rsqrt rsqrt_ selu selu_ sgn sgn_ sigmoid "
-        "sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh sinh_ sqrt sqrt_ square square_ sub sub_ subtract "
-        "subtract_ tan tan_ tanh tanh_ threshold threshold_ trunc trunc_ xlogy xlogy_",
+        "multiply multiply_ ne ne_ neg neg_ negative negative_ not_equal not_equal_ pow_ rad2deg rad2deg_ reciprocal "
+        "reciprocal_ relu relu_ remainder remainder_ rsqrt rsqrt_ selu selu_ sgn sgn_ sigmoid sigmoid_ sign sign_ "
+        "signbit sin sin_ sinc sinc_ sinh sinh_ sqrt sqrt_ square square_ sub sub_ subtract subtract_ tan tan_ tanh "
+        "tanh_ threshold threshold_ trunc trunc_ xlogy xlogy_",
     "functional.activation": "prelu",
     "functional.addmm": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
     "functional.basics":
@@ -210,8 +210,8 @@ METHODS = {
     "functional.element_calls": "apply_ map2_ map_",
     "functional.elementwise":
         "__div__ __idiv__ __rdiv__ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ div div_ divide divide_ "
-        "fix fix_ float_power float_power_ frexp logit logit_ mvlgamma mvlgamma_ nan_to_num nan_to_num_ polygamma polygamma_ "
-        "positive pow round round_ true_divide true_divide_ where",
+        "fix fix_ float_power float_power_ frexp logit logit_ mvlgamma mvlgamma_ nan_to_num nan_to_num_ nextafter nextafter_ "
+        "polygamma polygamma_ positive pow round round_ true_divide true_divide_ where",
     "functional.incomplete_gamma": "igamma igamma_ igammac igammac_",
     "functional.indexing":
         "index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_reduce index_reduce_ "

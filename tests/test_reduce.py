@@ -216,3 +216,17 @@ def test_half_precision_logsumexp_does_not_overflow_inside():
 
 def test_trapezoids_of_bytes_do_not_wrap():
     assert ft.trapezoid(ft.tensor([200, 200], dtype=ft.uint8), ft.tensor([0, 9], dtype=ft.uint8)).item() == 1800
+
+
+def test_variance_of_small_numbers_on_a_large_mean():
+    """The mean's last place is 0.06 there, and a sum in float32 is farther off: both are much to a variance of 1 / 12."""
+    import math
+    values = ((ft.arange(300_000) * 7919) % 10007).double() / 10007 + 1e6
+    x = values.float()
+    exact = x.double().tolist()
+    mean = math.fsum(exact) / len(exact)
+    variance = math.fsum((v - mean) ** 2 for v in exact) / (len(exact) - 1)
+    assert x.var().item() == pytest.approx(variance, rel=1e-6)
+    assert x.view(2, -1).std(1)[0].item() == pytest.approx(variance ** 0.5, rel=1e-3)
+    assert x.view(-1, 10).var(0)[3].item() == pytest.approx(variance, rel=1e-2)
+    assert x.mean().item() == pytest.approx(mean, rel=1e-6) and x.sum().item() == pytest.approx(math.fsum(exact), rel=1e-6)

@@ -80,7 +80,7 @@ FT_BIG ft_f64 zeta_f64(ft_f64 s, ft_f64 q) {
     for (; q < enough; q += 1) {
         double term = pow(q, -s);
         sum += term;
-        if (!first && q > 0 && term < 1e-17 * sum) return sum;
+        if (!first && q > 0 && term <= 1e-17 * sum) return sum;
         first = 0;
     }
     double p = pow(q, -s);

@@ -13,10 +13,11 @@ from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_str
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
+from fasttensor.autograd.outputs import fit, same_dtype
 
 cdef extern from "elementwise.h":
     enum:
-        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
+        FT_MUL, FT__DIV, FT_SQUARE, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
 
 cdef const ft_op *rows = table()
 
@@ -134,6 +135,8 @@ cdef object finish_out(int op, object out, Tensor value):
     if grad_enabled() and (requires(value) or requires(<Tensor>out)):
         raise RuntimeError(f"{name_of(op)}(): functions with out=... arguments don't support automatic differentiation,"
                            " but one of the arguments requires grad.")
+    if rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE:
+        same_dtype(out, value.dtype, name_of(op))
     return write_out(<Tensor>out, value)
 
 
@@ -143,10 +146,7 @@ cdef Tensor write_out(Tensor out, Tensor value):
         raise RuntimeError(f"result type {dtype_of(value.code).name} can't be cast to the desired output type {dtype_of(out.code).name}")
     if out.dev != value.dev:
         raise RuntimeError(f"out= is {describe(out)} on another device than the result {describe(value)}")
-    if out.store is not None and out.store.read_only:
-        raise RuntimeError(f"out= is {describe(out)} over memory that is not writable (a read-only array or buffer): clone() it first")
-    if not same_shape(out, value):
-        out.resize_(*[value.sizes[d] for d in range(value.rank)])
+    fit(out, value.shape, "out=")
     copy_into(out, value)
     wrote(out)
     return out

@@ -237,7 +237,7 @@ cdef Node inplace_node(Tensor x, backward_fn run, str label):
     return node
 
 
-cdef bint rebase(Tensor x, Node node) except False:
+cdef bint rebase(Tensor x, Node node, int at=0) except False:
     cdef Tensor base
     cdef Node slices
     if x.base is None:
@@ -247,18 +247,22 @@ cdef bint rebase(Tensor x, Node node) except False:
     base = x.base
     slices = new_node(copy_slices_backward, "CopySlices")
     add_input(slices, base)
-    slices.inputs.extend(node.inputs[1:])
+    slices.inputs.extend(without(node.inputs, at))
     if node.nrs is not None or slices.nrs is not None:
         slices.nrs = [slices.nrs[0] if slices.nrs is not None else 0] + (
-            node.nrs[1:] if node.nrs is not None else [0] * (len(node.inputs) - 1))
+            without(node.nrs, at) if node.nrs is not None else [0] * (len(node.inputs) - 1))
     slices.out_meta = geometry_of(x, base)
-    slices.extra = dict(slices.extra or {}, fn=node, has_self=node.inputs[0] is not None)
+    slices.extra = dict(slices.extra or {}, fn=node, at=at)
     # only the other inputs stay with the inner node, which the engine never sees
-    node.inputs[0] = None
+    node.inputs[at] = None
     set_history(base, slices, 0)
     keep_retaining(base)
     refresh(x)
     return True
+
+
+cdef list without(list values, int at):
+    return values[:at] + values[at + 1:]
 
 
 cdef keep_retaining(Tensor x):
@@ -276,16 +280,17 @@ cdef object copy_slices_backward(Node node, object grad):
     cdef tuple geometry = node.out_meta
     cdef Tensor g = grad, part, result, mine
     cdef object grads
+    cdef int at = node.extra["at"]
     part = gather_view(g, geometry)
     fn.needs_input_grad = (True,) * len(fn.inputs) if fn.needs_input_grad is None else fn.needs_input_grad
-    fn.inputs[0] = fn               # only so that the rule computes it
+    fn.inputs[at] = fn              # only so that the rule computes it
     try:
         grads = fn.run(fn, part)
     finally:
-        fn.inputs[0] = None
+        fn.inputs[at] = None
     if not isinstance(grads, tuple):
         grads = (grads,)
-    mine = grads[0]
+    mine = grads[at]
     if grad_enabled() and requires(g):
         result = g - scatter_view(part, geometry)
         if mine is not None:
@@ -298,4 +303,4 @@ cdef object copy_slices_backward(Node node, object grad):
             copy_into(mine_view, mine)
         else:
             mine_view.zero_()
-    return (result, *grads[1:])
+    return (result, *grads[:at], *grads[at + 1:])

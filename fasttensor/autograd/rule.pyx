@@ -120,8 +120,7 @@ cdef object attach(Node node, object rule, tuple args, object out):
             if len(outs) > 1 and t.base is not None:
                 raise RuntimeError(f"{node.label}: cannot write in place to a view and return several outputs")
             if len(outs) == 1 and t.base is not None:
-                put_self_first(node, args, t)
-                rebase(t, node)
+                rebase(t, node, [a is t for a in args].index(True))
             else:
                 set_history(t, node, k)
             continue
@@ -134,12 +133,6 @@ cdef object attach(Node node, object rule, tuple args, object out):
     if node.saved is not None:
         set_saved(node, node.saved)
     return outs[0] if single else tuple(outs)
-
-
-cdef put_self_first(Node node, tuple args, Tensor t):
-    for k in range(len(args)):
-        if args[k] is t and k != 0:
-            raise RuntimeError(f"{node.label}: an operation that writes in place to a view must take it as its first argument")
 
 
 cdef bint is_in(object t, tuple values):

@@ -70,7 +70,7 @@ def var(Tensor x, dims, double correction, bint keepdim, bint root, bint with_me
     if with_mean:
         mark(x, dims, reduced)
         mean = result(x, reduced, keepdim, x.code)
-    out = reduce(x, R_SSD, R_SUM, P_SQRT_DIVIDE if root else P_DIVIDE, correction, dims, keepdim, x.code, mean)
+    out = reduce(x, R_SSD, R_SUM_WIDE, P_SQRT_DIVIDE if root else P_DIVIDE, correction, dims, keepdim, x.code, mean)
     return out, mean
 
 

@@ -3,7 +3,7 @@ from fasttensor._core.tensor cimport Tensor
 
 cdef extern from "reduce_load.h" nogil:
     enum:
-        R_SUM, R_PROD, R_MAX, R_MIN, R_NANSUM, R_COUNT, R_ABSSUM, R_SQSUM, R_ABSMAX, R_ABSMIN, R_ABSPOW, R_SSD, R_SUMEXP
+        R_SUM, R_PROD, R_MAX, R_MIN, R_NANSUM, R_COUNT, R_ABSSUM, R_SQSUM, R_ABSMAX, R_ABSMIN, R_ABSPOW, R_SSD, R_SUMEXP, R_SUM_WIDE
         P_NONE, P_DIVIDE, P_SQRT, P_SQRT_DIVIDE, P_ROOT, P_LOG, P_ANY, P_ALL
 
 # Over `dims` (None: all) to dtype `code`. `first` is the operation of a first stage that finds the

@@ -23,14 +23,15 @@ cdef extern from "reduce_load.h" nogil:
         void (*fold)(void *acc, const void *lanes, Py_ssize_t m) noexcept nogil
         void (*merge)(void *acc, const void *other, Py_ssize_t m) noexcept nogil
         int acc_size
-    const ft_reduction *FT_REDUCTIONS[13][5]
+    const ft_reduction *FT_REDUCTIONS[14][5]
     const signed char FT_SIZE[12]
     const signed char FT_KIND_SIZE[5]
     int ft_kind_of(int code)
     const void *ft_load(int code, int kind, const char *p, Py_ssize_t step, Py_ssize_t n, void *dst)
     void ft_finish(const void *acc, int op, int kind, int post, double par, const void *center, Py_ssize_t m,
                    char *out, int code, Py_ssize_t step, Py_ssize_t whole)
-    void ft_centers(const void *acc, int op, int kind, double count, Py_ssize_t m, void *center)
+    void ft_centers(const void *acc, int op, int kind, double count, Py_ssize_t m, void *center, double *rest)
+    void ft_recenter(void *acc, double count, Py_ssize_t m, const double *rest)
 
 cdef enum:
     MAXD = 64
@@ -57,6 +58,7 @@ cdef struct Plan:
     char *out2                      # the first stage's result (mean), or NULL
     char *acc                       # [groups][n_out] accumulators where groups > 1
     char *center                    # [n_out] centers where groups > 1
+    double *rest                    # [n_out] what rounding took from them
     int stage
     double par
 
@@ -259,7 +261,8 @@ cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Plan *p = <Plan *>context
     cdef Py_ssize_t index[MAXD]
     cdef double complex acc[WIDTH]
-    cdef double complex center[WIDTH]
+    cdef double center[WIDTH]
+    cdef double rest[WIDTH]
     cdef Py_ssize_t t, o, g, c0, m = 1, off, slot, where, u, e, item = FT_SIZE[p.out_code]
     cdef int d, op
     cdef const void *c
@@ -289,12 +292,14 @@ cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         c = NULL
         if p.first >= 0:
             fold(p, p.first, p.x + off, m, u, e, acc, NULL)
-            ft_centers(acc, p.first, p.kind, <double>p.n_red, m, center)
+            ft_centers(acc, p.first, p.kind, <double>p.n_red, m, center, rest)
             if p.out2 != NULL:
                 ft_finish(acc, p.first, p.kind, P_DIVIDE, <double>p.n_red, NULL, m,
                           p.out2 + where * FT_SIZE[p.out2_code], p.out2_code, p.kout[0] * FT_SIZE[p.out2_code], p.n_red)
             c = center
         fold(p, p.op, p.x + off, m, u, e, acc, c)
+        if p.op == R_SSD:
+            ft_recenter(acc, <double>p.n_red, m, rest)
         ft_finish(acc, p.op, p.kind, p.post, p.par, c, m, p.out + where * item, p.out_code, p.kout[0] * item, p.n_red)
 
 
@@ -308,7 +313,9 @@ cdef void gather_groups(Plan *p) noexcept nogil:
     for g in range(1, p.groups):
         f.merge(p.acc, p.acc + g * p.n_out * f.acc_size, p.n_out)
     if op != p.op:
-        ft_centers(p.acc, op, p.kind, <double>p.n_red, p.n_out, p.center)
+        ft_centers(p.acc, op, p.kind, <double>p.n_red, p.n_out, p.center, p.rest)
+    elif op == R_SSD:
+        ft_recenter(p.acc, <double>p.n_red, p.n_out, p.rest)
     slot = 0
     while slot < p.n_out:           # runs along the innermost kept dimension
         where = place(p.ksize, p.kout, p.nk, 0, slot, index)
@@ -330,8 +337,9 @@ cdef void execute(Plan *p) noexcept nogil:
                  and ft_load(p.code, p.kind, p.x, p.rstep[0], 0, &plain) == p.x)
         parallel_for(p.n_tasks, grain, plain_rows if plain else tasks, p)
         return
-    p.acc = <char *>malloc(p.groups * p.n_out * 16 + p.n_out * 8)
-    p.center = p.acc + p.groups * p.n_out * 16
+    p.acc = <char *>malloc(p.groups * p.n_out * 16 + p.n_out * 16)
+    p.rest = <double *>(p.acc + p.groups * p.n_out * 16)
+    p.center = <char *>(p.rest + p.n_out)
     p.stage = 0
     parallel_for(p.n_tasks, 1, tasks, p)
     gather_groups(p)

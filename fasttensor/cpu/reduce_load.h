@@ -110,13 +110,24 @@ static void ft_finish(const void *acc, int op, int kind, int post, double par, c
 }
 
 /* The point that the second stage of a two-stage reduction subtracts: the mean, or the largest
-   value (0 where that is infinite, so that inf - inf does not arise). */
-static void ft_centers(const void *acc, int op, int kind, double count, ptrdiff_t m, void *center)
+   value (0 where that is infinite, so that inf - inf does not arise). `rest`: what rounding took from it. */
+static void ft_centers(const void *acc, int op, int kind, double count, ptrdiff_t m, void *center, double *rest)
 {
     const double *a = acc;
     for (ptrdiff_t j = 0; j < m; j++) {
-        double c = op == R_SUM ? a[j] / count : isinf(a[j]) ? 0 : a[j];
+        double c = op == R_SUM_WIDE ? a[j] / count : isinf(a[j]) ? 0 : a[j];
         if (kind == K_FLOAT) ((float *)center)[j] = (float)c; else ((double *)center)[j] = c;
+        rest[j] = kind == K_FLOAT ? c - (float)c : 0;
+    }
+}
+
+/* Sums of squared distances from a rounded mean, made those from the mean: a large mean's last place is much to a small variance. */
+static void ft_recenter(void *acc, double count, ptrdiff_t m, const double *rest)
+{
+    double *a = acc;
+    for (ptrdiff_t j = 0; j < m; j++) {
+        double v = a[j] - count * rest[j] * rest[j];
+        a[j] = v < 0 ? 0 : v;
     }
 }
 #endif

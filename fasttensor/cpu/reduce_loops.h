@@ -22,7 +22,7 @@ typedef float _Complex ft_c64;
 typedef double _Complex ft_c128;
 enum { K_INT, K_FLOAT, K_DOUBLE, K_C64, K_C128, N_KINDS };
 enum { R_SUM, R_PROD, R_MAX, R_MIN, R_NANSUM, R_COUNT, R_ABSSUM, R_SQSUM, R_ABSMAX, R_ABSMIN, R_ABSPOW, R_SSD,
-       R_SUMEXP, N_REDUCTIONS };
+       R_SUMEXP, R_SUM_WIDE, N_REDUCTIONS };
 
 typedef struct {
     void (*start)(void *lanes, ptrdiff_t m);
@@ -93,6 +93,7 @@ static const ft_reduction NAME = {NAME##_start, NAME##_start_acc, NAME##_row, NA
 FT_REDUCTION(sum_i, int64_t, int64_t, int64_t, 32, 0, 0, S_ADD, S_ADD)
 FT_REDUCTION(sum_f, float, float, double, 64, 0, 0, S_ADD, S_ADD)
 FT_REDUCTION(sum_d, double, double, double, 32, 0, 0, S_ADD, S_ADD)
+FT_REDUCTION(sumwide_f, float, double, double, 32, 0, 0, S_ADD, S_ADD)
 FT_REDUCTION(sum_c, ft_c64, ft_c64, ft_c128, 16, 0, 0, S_ADD, S_ADD)
 FT_REDUCTION(sum_z, ft_c128, ft_c128, ft_c128, 8, 0, 0, S_ADD, S_ADD)
 FT_REDUCTION(prod_i, int64_t, int64_t, int64_t, 32, 1, 1, S_MUL, S_MUL)
@@ -143,5 +144,6 @@ static const ft_reduction *const FT_REDUCTIONS[N_REDUCTIONS][N_KINDS] = {
     [R_ABSPOW] = {0, &abspow_f, &abspow_d},
     [R_SSD] = {0, &ssd_f, &ssd_d},
     [R_SUMEXP] = {0, &sumexp_f, &sumexp_d},
+    [R_SUM_WIDE] = {0, &sumwide_f, &sum_d},
 };
 #endif

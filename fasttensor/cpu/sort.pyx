@@ -11,8 +11,8 @@ cdef extern from "sort_keys.h" nogil:
     void ft_scratch_close(ft_scratch *s)
     void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending,
                      char *v, Py_ssize_t vs, char *ix, Py_ssize_t step)
-    void ft_sort_bools(ft_scratch *s, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending,
-                       char *v, Py_ssize_t vs, char *ix, Py_ssize_t step)
+    int ft_sort_ties(ft_scratch *s, int code, int itemsize, const char *x, Py_ssize_t xs, Py_ssize_t n, int descending,
+                     char *v, Py_ssize_t vs, char *ix, Py_ssize_t step)
     void ft_topk_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int descending, char *ix, Py_ssize_t step)
     int64_t ft_select_row(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t k, int stable)
     Py_ssize_t ft_first_nan(ft_scratch *s, int code, const char *x, Py_ssize_t xs, Py_ssize_t n, Py_ssize_t *count)
@@ -20,6 +20,7 @@ cdef extern from "sort_keys.h" nogil:
 
 cdef enum:
     SORT, TOPK, KTH, MEDIAN, NANMEDIAN
+    MOSTLY_TIES = 16384     # elements of one or two bytes in a row, up to which the order of equal ones is PyTorch's
 
 cdef struct Job:
     int task, code, rank, descending, stable
@@ -53,9 +54,10 @@ cdef void job_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             x += c * j.xstep[d] * j.item
             at += c * j.vstep[d]
         ix = j.indices + at * sizeof(int64_t)
-        if j.task == SORT and j.code == BOOL and not j.stable:
-            ft_sort_bools(&s, x, j.xs, j.n, j.descending, j.values + at, j.vs, ix, j.vs * sizeof(int64_t))
-            continue
+        if j.task == SORT and not j.stable and j.item <= 2 and (j.code == BOOL or j.n <= MOSTLY_TIES):
+            if ft_sort_ties(&s, j.code, <int>j.item, x, j.xs * j.item, j.n, j.descending,
+                            j.values + at * j.item, j.vs * j.item, ix, j.vs * sizeof(int64_t)):
+                continue
         if j.task == SORT:
             ft_sort_row(&s, j.code, <int>j.item, x, j.xs * j.item, j.n, j.descending,
                         j.values + at * j.item, j.vs * j.item, ix, j.vs * sizeof(int64_t))
@@ -116,7 +118,7 @@ cdef tuple run_job(Job *j, Tensor x, int dim, str op):
 
 
 def sort(Tensor x, int dim, bint descending=False, bint stable=True):
-    """(values, indices) along dim. Stable (bool only where asked for); NaN counts as the greatest value."""
+    """(values, indices) along dim. Stable (elements of one or two bytes only where asked for); NaN counts as the greatest value."""
     cdef Job j
     j.task, j.descending, j.stable, j.k = SORT, descending, stable, 0
     j.n = j.out_n = x.sizes[dim] if x.rank else 1

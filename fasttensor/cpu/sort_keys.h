@@ -151,15 +151,6 @@ static void ft_decode32(const ft_scratch *s, int code, const char *x, ptrdiff_t 
     }
 }
 
-/* Bools in the order PyTorch leaves them in without stable=True: nothing but equal elements, and nobody waits for it. */
-static void ft_sort_bools(ft_scratch *s, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending, char *v, ptrdiff_t vs,
-                          char *ix, ptrdiff_t is) {
-    ft_item *items = (ft_item *)s->pairs;
-    for (ptrdiff_t i = 0; i < n; i++) { items[i].k = x[i * xs] ^ descending; items[i].i = i; }
-    ft_small_sort(items, n);
-    for (ptrdiff_t i = 0; i < n; i++) { v[i * vs] = (char)(items[i].k ^ descending); *(int64_t *)(ix + i * is) = items[i].i; }
-}
-
 /* One row sorted: values to v, positions to ix. */
 static void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending,
                         char *v, ptrdiff_t vs, char *ix, ptrdiff_t is) {
@@ -182,6 +173,17 @@ static void ft_sort_row(ft_scratch *s, int code, int itemsize, const char *x, pt
 static void ft_load_small(ft_scratch *s, int code, const char *x, ptrdiff_t step, ptrdiff_t n, int descending, ft_item *out) {
     int bits = ft_load(s, code, x, step, n, descending);
     for (ptrdiff_t i = 0; i < n; i++) { out[i].k = bits ? s->words[i] >> (64 - bits) : s->pairs[i].k; out[i].i = i; }
+}
+
+/* A row in the order that PyTorch leaves equal elements in without stable=True; 0 where its sort would change its method. */
+static int ft_sort_ties(ft_scratch *s, int code, int itemsize, const char *x, ptrdiff_t xs, ptrdiff_t n, int descending,
+                        char *v, ptrdiff_t vs, char *ix, ptrdiff_t is) {
+    ft_item *items = (ft_item *)s->pairs2;
+    ft_load_small(s, code, x, xs, n, descending, items);
+    if (!ft_small_sort(items, n)) return 0;
+    for (ptrdiff_t i = 0; i < n; i++) *(int64_t *)(ix + i * is) = items[i].i;
+    ft_emit(itemsize, v, vs, x, xs, ix, is, n);
+    return 1;
 }
 
 /* Position of the element of rank k, ascending. `stable`: of equal elements the one in its place. */

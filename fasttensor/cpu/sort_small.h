@@ -1,8 +1,9 @@
-/* Selection in rows of at most FT_SMALL elements, by partitioning around a median of three.
+/* Selection in rows of at most FT_SMALL elements, and sorting of small ones, by partitioning around a median of three.
  *
  * Which of several equal elements is chosen is not specified, but programs compare indices with PyTorch's.
  * On short rows, where ties are likely to be looked at, the order of the exchanges is therefore that of the
- * algorithms PyTorch uses: quickselect for kthvalue, introspective selection and sorting for topk.
+ * algorithms PyTorch uses: quickselect for kthvalue, introspective selection and sorting for topk; and in rows of
+ * some thousand elements of one or two bytes, which are mostly ties, introspective sorting for sort.
  */
 #ifndef FT_SORT_SMALL_H
 #define FT_SORT_SMALL_H
@@ -63,14 +64,22 @@ static ptrdiff_t ft_small_split(ft_item *a, ptrdiff_t n) {
     }
 }
 
-static void ft_small_sort(ft_item *a, ptrdiff_t n) {
-    ptrdiff_t end = n;
-    while (end > 16) {
-        ptrdiff_t cut = ft_small_split(a, end);
-        ft_small_sort(a + cut, end - cut);
-        end = cut;
+/* Splits down to 16 elements, at most `depth` times one inside another: 0 where that does not do. */
+static int ft_small_splits(ft_item *a, ptrdiff_t n, int depth) {
+    while (n > 16) {
+        if (!depth--) return 0;
+        ptrdiff_t cut = ft_small_split(a, n);
+        if (!ft_small_splits(a + cut, n - cut, depth)) return 0;
+        n = cut;
     }
+    return 1;
+}
+static int ft_small_sort(ft_item *a, ptrdiff_t n) {
+    int depth = 0;
+    for (ptrdiff_t m = n; m > 1; m /= 2) depth += 2;
+    if (!ft_small_splits(a, n, depth)) return 0;
     ft_small_insertion(a, n);
+    return 1;
 }
 
 /* The k least elements in order at the front of a. */
@@ -83,6 +92,6 @@ static void ft_small_topk(ft_item *a, ptrdiff_t n, ptrdiff_t k) {
         else last = cut;
     }
     ft_small_insertion(a + first, last - first);
-    ft_small_sort(a, k - 1);
+    if (!ft_small_sort(a, k - 1)) ft_small_insertion(a, k - 1);
 }
 #endif

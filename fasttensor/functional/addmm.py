@@ -56,7 +56,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     check_factors("addmm", input, beta=beta, alpha=alpha)
     check_matrix_sizes("addmm", mat1, mat2)
     addend = expanded("addmm", input, (mat1.shape[0], mat2.shape[1]))
-    return give(out, apply(Addmm, addend, mat1, mat2, beta, alpha), "addmm")
+    return give(out, apply(Addmm, addend, mat1, mat2, beta, alpha), "addmm", True)
 
 
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
@@ -64,7 +64,7 @@ def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out
     from fasttensor.nn.functional import gelu, relu
 
     result = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
-    return give(out, gelu(result, approximate="tanh") if use_gelu else relu(result), "_addmm_activation")
+    return give(out, gelu(result, approximate="tanh") if use_gelu else relu(result), "_addmm_activation", True)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
@@ -82,7 +82,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     if mat.shape[1] != vec.shape[0]:
         raise RuntimeError(f"addmv: size mismatch, got mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
     addend = expanded("addmv", input, (mat.shape[0],)).unsqueeze(1)
-    return give(out, apply(Addmm, addend, mat, vec.unsqueeze(1), beta, alpha).squeeze(1), "addmv")
+    return give(out, apply(Addmm, addend, mat, vec.unsqueeze(1), beta, alpha).squeeze(1), "addmv", True)
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
@@ -140,7 +140,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     check_dtypes("baddbmm", input, batch1, batch2)
     check_factors("baddbmm", input, beta=beta, alpha=alpha)
     addend = expanded("baddbmm", input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
-    return give(out, apply(Baddbmm, addend, batch1, batch2, beta, alpha), "baddbmm")
+    return give(out, apply(Baddbmm, addend, batch1, batch2, beta, alpha), "baddbmm", True)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):

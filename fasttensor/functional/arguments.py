@@ -60,10 +60,10 @@ def tensor_list(tensors, name):
 
 
 def with_out(function):
-    """Adds `out=` to a function that computes a new tensor or tuple of tensors."""
+    """Adds `out=` to a function that computes a new tensor or tuple of tensors: outputs of the results' dtypes."""
     name = function.__name__
 
     @functools.wraps(function)
     def run(*args, out=None, **kwargs):
-        return deliver(out, function(*args, **kwargs), name)
+        return deliver(out, function(*args, **kwargs), name, True)
     return run

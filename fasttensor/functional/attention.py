@@ -64,6 +64,11 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
              [0.5000, 0.5000]]])
     """
     _check(query, key, value, attn_mask, is_causal)
+    if query.dtype.name in ("float16", "bfloat16"):
+        # scores, weights and sums of half precision stay in float32 until the result
+        mask = attn_mask if attn_mask is None or _is_bool(attn_mask) else attn_mask.float()
+        return scaled_dot_product_attention(query.float(), key.float(), value.float(), mask, dropout_p, is_causal, scale,
+                                            enable_gqa).to(query.dtype)
     if enable_gqa:
         heads = query.size(-3)
         for name, t in (("key", key), ("value", value)):
@@ -103,7 +108,7 @@ def _fused(query, key, value, mask, dropout_p, is_causal, scale):
 
 def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale):
     n_query, n_key = query.size(-2), key.size(-2)
-    # Half the scale on each side keeps the products small enough for half precision.
+    # half the scale on each side keeps the products small
     root = math.sqrt(abs(scale))
     scores = (query * math.copysign(root, scale)) @ (key.transpose(-2, -1) * root)
     if is_causal:

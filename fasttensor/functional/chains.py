@@ -66,7 +66,7 @@ def multi_dot(tensors, *, out=None):
         result = result.squeeze(0)
     if column:
         result = result.squeeze(-1)
-    return give(out, result, "multi_dot")
+    return give(out, result, "multi_dot", True)
 
 
 def cheapest_order(sizes):
@@ -102,7 +102,7 @@ def vecdot(x, y, *, dim=-1, out=None):
         raise IndexError(f"linalg.vecdot: dimension {dim} is out of range for {show(x, y)}")
     if x.shape[dim] != y.shape[dim]:
         raise RuntimeError(f"linalg.vecdot: the sizes along dim {dim} must match, got {show(x, y)}")
-    return give(out, ((x.conj() if x.is_complex() else x) * y).sum(dim), "linalg.vecdot")
+    return give(out, ((x.conj() if x.is_complex() else x) * y).sum(dim), "linalg.vecdot", True)
 
 
 def matrix_power(input, n, *, out=None):
@@ -124,7 +124,7 @@ def matrix_power(input, n, *, out=None):
         from fasttensor.functional.ranges import eye
 
         unit = eye(input.shape[-1], dtype=input.dtype, device=input.device)
-        return give(out, apply(Unit, input, unit), "linalg.matrix_power")
+        return give(out, apply(Unit, input, unit), "linalg.matrix_power", True)
     result = None
     while n:
         if n & 1:
@@ -132,7 +132,7 @@ def matrix_power(input, n, *, out=None):
         n >>= 1
         if n:
             input = matmul(input, input)
-    return give(out, result.clone() if result is input else result, "linalg.matrix_power")
+    return give(out, result.clone() if result is input else result, "linalg.matrix_power", True)
 
 
 METHODS = {"matrix_power": matrix_power}

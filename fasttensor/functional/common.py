@@ -3,7 +3,7 @@
 from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.index_arguments import refuse_read_only
+from fasttensor.autograd.outputs import fit, same_dtype
 
 __all__ = []
 METHODS = {}
@@ -53,10 +53,10 @@ def wrap_dims(dim, ndim, name, empty_is_all=True):
     return dims
 
 
-def give(out, value, name):
+def give(out, value, name, same=False):
     """`value`, written into `out` when that is given: out takes the value's shape and keeps its own dtype.
 
-    value and out may be tuples of tensors.
+    `same` refuses an out of another dtype, which else takes what it can hold. value and out may be tuples of tensors.
     """
     if out is None:
         return value
@@ -64,7 +64,7 @@ def give(out, value, name):
         outs = tuple(out)
         if len(outs) != len(value):
             raise TypeError(f"{name}(): out= needs {len(value)} tensors, got {len(outs)}")
-        given = [give(o, v, name) for o, v in zip(outs, value)]
+        given = [give(o, v, name, same) for o, v in zip(outs, value)]
         return type(value)(given) if not hasattr(value, "_fields") else type(value)(*given)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -72,13 +72,13 @@ def give(out, value, name):
         if is_grad_enabled():
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"
                                " the arguments requires grad.")
-    if not can_hold(out.dtype, value.dtype):
+    if same:
+        same_dtype(out, value.dtype, name)
+    elif not can_hold(out.dtype, value.dtype):
         raise RuntimeError(f"{name}: result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}")
     if out.device != value.device:
         raise RuntimeError(f"{name}: Expected out tensor to have device {value.device}, but got {out.device} instead")
-    if out.shape != value.shape:
-        refuse_read_only(out, name)             # before its shape changes
-        out.resize_(value.shape)
+    fit(out, value.shape, name)
     return out.copy_(value)
 
 

@@ -3,7 +3,8 @@ from fasttensor._core import construct
 from fasttensor._core.device import device as Device, get_default_device
 from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES, get_default_dtype
-from fasttensor._core.tensor import Tensor, description
+from fasttensor._core.tensor import Size, Tensor, description
+from fasttensor.autograd.outputs import fit
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
 COMPLEX_OF = {"float32": DTYPES["complex64"], "float64": DTYPES["complex128"]}
@@ -30,9 +31,7 @@ def as_dtype(dtype):
 def finish(made, out=None, requires_grad=False, device=None):
     """Place a new CPU tensor: on `device`, into `out`, as a leaf that requires gradients."""
     if out is not None:
-        if tuple(out.shape) != tuple(made.shape):
-            out.resize_(tuple(made.shape))
-        return out.copy_(made)
+        return prepare(out, made.shape, made.dtype).copy_(made)
     if device is not None or get_default_device().type != "cpu":
         made = place(made, device)
     if requires_grad:
@@ -104,7 +103,7 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     if layout is not None:
         only_strided("empty", layout)
     if out is not None:
-        return out.resize_(construct.shape_from("empty", size))
+        return prepare(out, construct.shape_from("empty", size), dtype)
     made = construct.empty("empty", size, dtype, device)
     if memory_format is not None and "channels_last" in str(memory_format):
         made = made.contiguous(memory_format=memory_format)
@@ -132,7 +131,7 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
         size = sizes_of("zeros", size, named.pop("size", None))
         no_more("zeros", named)
         if out is not None:
-            return _fill_out("zeros", size, out, 0)
+            return _fill_out("zeros", size, out, 0, dtype)
     if layout is not None:
         only_strided("zeros", layout)
     made = construct.empty("zeros", size, dtype, device)
@@ -142,10 +141,16 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     return made
 
 
-def _fill_out(op, size, out, value):
-    shape = construct.shape_from(op, size)
-    if tuple(out.shape) != shape:
-        out.resize_(shape)
+def prepare(out, shape, dtype):
+    """`out` in the shape that a factory fills; RuntimeError where a dtype is asked for that is not its own."""
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"dtype {as_dtype(dtype)} does not match dtype of out parameter ({out.dtype}): leave out dtype=")
+    fit(out, Size(shape), "out=", warn=False)
+    return out
+
+
+def _fill_out(op, size, out, value, dtype):
+    prepare(out, construct.shape_from(op, size), dtype)
     backend(out).fill_(out, value)
     return out
 
@@ -163,7 +168,7 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
         size = sizes_of("ones", size, named.pop("size", None))
         no_more("ones", named)
         if out is not None:
-            return _fill_out("ones", size, out, 1)
+            return _fill_out("ones", size, out, 1, dtype)
     if layout is not None:
         only_strided("ones", layout)
     made = construct.empty("ones", size, dtype, device)
@@ -194,7 +199,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
         dtype = fill_value.dtype
     value = number("full", "fill_value", fill_value)
     if out is not None:
-        return _fill_out("full", (size,), out, value)
+        return _fill_out("full", (size,), out, value, dtype)
     only_strided("full", layout)
     made = construct.empty("full", (size,), _dtype_of_number(value) if dtype is None else dtype, device)
     fill_checked(made, value)

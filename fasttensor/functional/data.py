@@ -8,6 +8,7 @@ from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.creation import Complex
+from fasttensor.functional.common import give
 from fasttensor.functional.creation import COMPLEX_OF, as_dtype, finish, must_be_tensor
 
 
@@ -189,15 +190,13 @@ def complex(real, imag, *, out=None):
     tensor([1.+2.j])
     """
     _check_parts("complex", real, imag)
-    made = apply(Complex, real, imag)
-    return made if out is None else finish(made, out)
+    return give(out, apply(Complex, real, imag), "complex", True)
 
 
 def polar(abs, angle, *, out=None):
     """Complex numbers of the given absolute values and angles: abs * (cos(angle) + sin(angle) * j)."""
     _check_parts("polar", abs, angle)
-    made = apply(Complex, abs * angle.cos(), abs * angle.sin())
-    return made if out is None else finish(made, out)
+    return give(out, apply(Complex, abs * angle.cos(), abs * angle.sin()), "polar", True)
 
 
 __all__ = ["tensor", "from_numpy", "as_tensor", "asarray", "frombuffer", "complex", "polar"]

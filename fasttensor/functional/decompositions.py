@@ -41,7 +41,7 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     factor, info = apply(CholeskyEx, A, bool(upper))
     if check_errors:
         check("linalg.cholesky_ex", info, not_positive)
-    return deliver("linalg.cholesky_ex", out, CholeskyExResult(factor, info))
+    return deliver("linalg.cholesky_ex", out, CholeskyExResult(factor, info), True)
 
 
 def linalg_cholesky(A, *, upper=False, out=None):
@@ -55,7 +55,7 @@ def linalg_cholesky(A, *, upper=False, out=None):
     square("linalg.cholesky", A)
     factor, info = apply(CholeskyEx, A, bool(upper))
     check("linalg.cholesky", info, not_positive)
-    return deliver("linalg.cholesky", out, factor)
+    return deliver("linalg.cholesky", out, factor, True)
 
 
 def cholesky(input, upper=False, *, out=None):
@@ -74,7 +74,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     lu, pivots, info = apply(LuFactorEx, A)
     if check_errors:
         check("linalg.lu_factor_ex", info, zero_pivot)
-    return deliver("linalg.lu_factor_ex", out, LuFactorExResult(lu, pivots, info))
+    return deliver("linalg.lu_factor_ex", out, LuFactorExResult(lu, pivots, info), True)
 
 
 def zero_pivot(value):
@@ -94,7 +94,7 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     lu, pivots, info = apply(LuFactorEx, A)
     check("torch.linalg.lu_factor", info, zero_pivot)
-    return deliver("linalg.lu_factor", out, LuFactorResult(lu, pivots))
+    return deliver("linalg.lu_factor", out, LuFactorResult(lu, pivots), True)
 
 
 def lu(A, pivot=True, get_infos=False, out=None):
@@ -127,7 +127,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     empty = LU_data.new_empty((0,))
     P = permutation(LU_pivots, m, LU_data.dtype) if unpack_pivots else empty
     L, U = split(LU_data) if unpack_data else (empty, empty)
-    return deliver("lu_unpack", out, LuUnpackResult(P, L, U))
+    return deliver("lu_unpack", out, LuUnpackResult(P, L, U), True)
 
 
 def split(data):
@@ -142,7 +142,7 @@ def linalg_lu(A, *, pivot=True, out=None):
     """A = P @ L @ U with a permutation P, unit lower L (..., m, k), upper U (..., k, n)."""
     matrix("linalg.lu", A)
     found = linalg_lu_factor_ex(A, pivot=pivot)
-    return deliver("linalg.lu", out, LuResult(*lu_unpack(found.LU, found.pivots)))
+    return deliver("linalg.lu", out, LuResult(*lu_unpack(found.LU, found.pivots)), True)
 
 
 def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
@@ -152,7 +152,7 @@ def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
     data = data.tril()
     if check_errors:
         check("linalg.ldl_factor_ex", info, singular_block)
-    return deliver("linalg.ldl_factor_ex", out, LdlFactorExResult(data, pivots, info))
+    return deliver("linalg.ldl_factor_ex", out, LdlFactorExResult(data, pivots, info), True)
 
 
 def singular_block(value):
@@ -163,7 +163,7 @@ def linalg_ldl_factor(A, *, hermitian=False, out=None):
     """`linalg.ldl_factor_ex` that raises LinAlgError for a singular D."""
     found = linalg_ldl_factor_ex(A, hermitian=hermitian)
     check("torch.linalg.ldl_factor_ex", found.info, singular_block)
-    return deliver("linalg.ldl_factor", out, LdlFactorResult(found.LD, found.pivots))
+    return deliver("linalg.ldl_factor", out, LdlFactorResult(found.LD, found.pivots), True)
 
 
 def linalg_qr(A, mode="reduced", *, out=None):
@@ -178,13 +178,13 @@ def linalg_qr(A, mode="reduced", *, out=None):
     matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
-    return deliver("linalg.qr", out, QrLinalgResult(*apply(Qr, A, mode)))
+    return deliver("linalg.qr", out, QrLinalgResult(*apply(Qr, A, mode)), True)
 
 
 def qr(input, some=True, *, out=None):
     """See `linalg.qr`: some=False is its mode "complete"."""
     matrix("qr", input)
-    return deliver("qr", out, QrResult(*apply(Qr, input, "reduced" if some else "complete")))
+    return deliver("qr", out, QrResult(*apply(Qr, input, "reduced" if some else "complete")), True)
 
 
 def geqrf(input, *, out=None):
@@ -228,7 +228,7 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
     >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
     tensor([2., 1.])
     """
-    return deliver("linalg.svd", out, SvdLinalgResult(*singular_parts("linalg.svd", A, full_matrices, True, driver)))
+    return deliver("linalg.svd", out, SvdLinalgResult(*singular_parts("linalg.svd", A, full_matrices, True, driver)), True)
 
 
 def linalg_svdvals(A, *, driver=None, out=None):
@@ -238,7 +238,7 @@ def linalg_svdvals(A, *, driver=None, out=None):
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([2., 1.])
     """
-    return deliver("linalg.svdvals", out, singular_parts("linalg.svdvals", A, False, recorded(A), driver)[1])
+    return deliver("linalg.svdvals", out, singular_parts("linalg.svdvals", A, False, recorded(A), driver)[1], True)
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
@@ -249,7 +249,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         u, v = (input.new_zeros(lead + (n, n)) for n in input.shape[-2:])
     else:
         v = vh.mH
-    return deliver("svd", out, SvdResult(u, s, v))
+    return deliver("svd", out, SvdResult(u, s, v), True)
 
 
 def eigen_check(name, A, info):
@@ -303,7 +303,7 @@ def linalg_eigh(A, UPLO="L", *, out=None):
     square("linalg.eigh", A)
     values, vectors, info = apply(Eigh, A, is_upper("linalg.eigh", UPLO), True)
     eigen_check("linalg.eigh", A, info)
-    return deliver("linalg.eigh", out, EighResult(values, vectors))
+    return deliver("linalg.eigh", out, EighResult(values, vectors), True)
 
 
 def linalg_eigvalsh(A, UPLO="L", *, out=None):
@@ -311,7 +311,7 @@ def linalg_eigvalsh(A, UPLO="L", *, out=None):
     square("linalg.eigvalsh", A)
     values, _, info = apply(Eigh, A, is_upper("linalg.eigvalsh", UPLO), recorded(A))
     eigen_check("linalg.eigvalsh", A, info)
-    return deliver("linalg.eigvalsh", out, values)
+    return deliver("linalg.eigvalsh", out, values, True)
 
 
 METHODS = {"cholesky": cholesky, "lu": lu, "qr": qr, "geqrf": geqrf, "svd": svd}

@@ -41,9 +41,9 @@ def numpy_names(name, given, dim, keepdim):
     return dim, keepdim
 
 
-def deliver(name, out, value):
-    """A result, or a tuple of them, written into the caller's `out=` where that is given."""
-    return value if out is None else give(out, value, name)
+def deliver(name, out, value, same=False):
+    """A result, or a tuple of them, written into the caller's `out=` where that is given; see ``common.give``."""
+    return value if out is None else give(out, value, name, same)
 
 
 def require_size(x, dims, name):

@@ -27,7 +27,7 @@ def vector(name, input, ord, dim, keepdim, dtype, out):
                 raise RuntimeError(f"{name} cannot compute the {ord} norm on an empty tensor because the operation does not have an"
                                    f" identity ({description(x)})")
     code = x.dtype.code
-    return deliver(name, out, apply(Norm, x, float(ord), dims, keepdim, REAL.get(code, code)))
+    return deliver(name, out, apply(Norm, x, float(ord), dims, keepdim, REAL.get(code, code)), True)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -78,7 +78,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     sizes = vector("renorm", input, p, [k for k in range(input.ndim) if k != d], True, None, None)
     # a norm that is NaN leaves its slice as it is
     factor = (maxnorm / (sizes + 1e-7)).masked_fill(~(sizes > maxnorm), 1.0)
-    return deliver("renorm", out, input * factor)
+    return deliver("renorm", out, input * factor, True)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):

@@ -4,6 +4,7 @@ from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
+from fasttensor.functional.common import give
 from fasttensor.functional.creation import empty, finish, must_be_tensor
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.rearranging import broadcast_tensors
@@ -11,7 +12,7 @@ from fasttensor.functional.rearranging import broadcast_tensors
 
 def _drawn(rule, function, args, *parameters, out=None):
     made = apply(rule, function, args, *parameters)
-    return made if out is None else finish(made.detach(), out)
+    return made if out is None else give(out, made.detach(), "out=")
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):

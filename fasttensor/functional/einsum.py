@@ -51,7 +51,6 @@ def einsum(*args):
             f"einsum(): {few} operands were provided than specified in the equation {equation!r}: "
             f"{len(operands)} for {len(terms)}"
         )
-    check_dtypes("einsum", *operands)
     return contract(
         [prepare(t, term, k, equation) for k, (t, term) in enumerate(zip(operands, terms))], result, equation
     )
@@ -242,7 +241,8 @@ def sum_out(t, labels, keep):
 
 
 def multiply_pair(a, la, b, lb, keep):
-    """The product of two operands, summed over what `keep` lacks."""
+    """The product of two operands, summed over what `keep` lacks; of two dtypes where nothing is."""
+    given = a, b
     a, la = sum_out(a, la, keep | set(lb))
     b, lb = sum_out(b, lb, keep | set(la))
     # A size of one that broadcasts is the other operand's dimension alone.
@@ -266,6 +266,7 @@ def multiply_pair(a, la, b, lb, keep):
         for _ in left:
             b = b.unsqueeze(len(batch))
         return a * b, out
+    check_dtypes("einsum", *given)
     b = b.permute([lb.index(c) for c in batch + summed + right])
     if a.dtype != b.dtype:
         a, b = a.to(promote_types(a.dtype, b.dtype)), b.to(promote_types(a.dtype, b.dtype))
@@ -318,7 +319,7 @@ def tensordot(a, b, dims=2, out=None):
     shape = tuple(a.shape[d] for d in rest_a) + tuple(b.shape[d] for d in rest_b)
     rows = a.permute(rest_a + left).reshape(numel(a.shape[d] for d in rest_a), k)
     columns = b.permute(right + rest_b).reshape(k, numel(b.shape[d] for d in rest_b))
-    return give(out, matmul(rows, columns).reshape(shape), "tensordot")
+    return give(out, matmul(rows, columns).reshape(shape), "tensordot", True)
 
 
 def wrapped(t, dims):

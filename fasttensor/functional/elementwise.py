@@ -7,7 +7,8 @@ from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS 
 from fasttensor.functional.common import check_tensor, describe, give, in_place
 from fasttensor.functional.results import RESULTS
 
-__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "round", "positive", "fix", "arctan2",
+__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "nextafter", "round", "positive",
+           "fix", "arctan2",
            "polygamma", "mvlgamma", "clamp_min", "clamp_max", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
            "true_divide", "floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit", "threshold", "threshold_"]
 F = FUNCTIONS
@@ -49,6 +50,7 @@ def clamp(input, min=None, max=None, *, out=None):
         exact = [int(b) for b in bounds]
         if builtin_max(map(abs, exact)) >= 1 << 53:      # beyond what the row's double parameters hold exactly
             return give(out, clamp_exact(x, min, max), "clamp")
+        min, max = (None if b is None else _within(kind, int(b)) for b in (min, max))
     if min is None:
         return F["_clamp_max_scalar"](x, max, out=out)
     if max is None:
@@ -57,6 +59,12 @@ def clamp(input, min=None, max=None, *, out=None):
 
 
 builtin_max = max
+
+
+def _within(kind, bound):
+    """A bound as near as an integer dtype has it: as the row's parameter it would wrap around."""
+    low, high = (0, 255) if kind.name == "uint8" else (-1 << 8 * kind.itemsize - 1, (1 << 8 * kind.itemsize - 1) - 1)
+    return low if bound < low else high if bound > high else bound
 
 
 def clamp_exact(x, low, high):
@@ -93,6 +101,12 @@ def div(input, other, *, rounding_mode=None, out=None):
     tensor([-4,  3])
     """
     return F[_division(rounding_mode)](input, other, out=out)
+
+
+def rdiv(self, other):
+    """`other` / this tensor."""
+    check_tensor("__rdiv__", self)
+    return F["_div"](other, self)
 
 
 def _division(rounding_mode):
@@ -212,9 +226,9 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     if input.is_complex():
         parts = [nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)]
         from fasttensor.functional.creation import complex
-        return give(out, complex(*parts), "nan_to_num")
+        return give(out, complex(*parts), "nan_to_num", True)
     if not input.is_floating_point():
-        return give(out, input.clone(), "nan_to_num")
+        return give(out, input.clone(), "nan_to_num", True)
     from fasttensor.functional.numeric_info import finfo
     info = finfo(input.dtype)
     return F["_nan_to_num"](input, 0.0 if nan is None else nan, info.max if posinf is None else posinf,
@@ -224,6 +238,26 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 def logit(input, eps=None, *, out=None):
     """log(x / (1 - x)), with x first bounded to [eps, 1 - eps] where `eps` is given."""
     return F["_logit"](input, out=out) if eps is None else F["_logit_eps"](input, eps, out=out)
+
+
+def nextafter(input, other, *, out=None):
+    """The next number that the dtype has from `input` towards `other`.
+
+    >>> import fasttensor as torch
+    >>> torch.nextafter(torch.tensor(1.0, dtype=torch.float16), torch.tensor(2.0, dtype=torch.float16)).item()
+    1.0009765625
+    """
+    check_tensor("nextafter", input, other)
+    kind = elementwise_type(input, other)
+    if kind.name not in ("float16", "bfloat16"):
+        return F["nextafter"](input, other, out=out)
+    # Half types compute in float32, whose neighbours round back: a sign and a magnitude, one up or down
+    a, b = (t.detach().to(kind) for t in (input, other))
+    a = a + b.new_zeros(b.shape) if a.shape != b.shape else a
+    bits = reinterpret.view_dtype(a.contiguous(), DTYPES["int16"]).to(DTYPES["int32"])
+    bits = F["where"](a == 0, F["where"](b > 0, 1, -0x7FFF), bits + F["where"]((a > 0) == (b > a), 1, -1))
+    moved = reinterpret.view_dtype(bits.to(DTYPES["int16"]), kind)
+    return give(out, F["where"](a == b, b, F["where"](F["isnan"](a) | F["isnan"](b), float("nan"), moved)), "nextafter")
 
 
 def positive(input):
@@ -282,7 +316,7 @@ def frexp(input, *, out=None):
     exponent = F["where"](plain, exponent, 0.0)
     half = F["trunc"](exponent / 2)
     mantissa = input * F["exp2"](-half) * F["exp2"](half - exponent)
-    return give(out, RESULTS["frexp"](mantissa, exponent.to(DTYPES["int32"])), "frexp")
+    return give(out, RESULTS["frexp"](mantissa, exponent.to(DTYPES["int32"])), "frexp", True)
 
 
 def contains(self, value):
@@ -313,9 +347,10 @@ METHODS = {
     "clamp_min_": in_place(clamp_min), "clamp_max_": in_place(clamp_max), "div": div, "divide": div, "true_divide": true_divide,
     "div_": div_, "divide_": div_, "true_divide_": true_divide_, "pow": pow, "float_power": float_power, "float_power_": float_power_,
     "where": method_where, "nan_to_num": nan_to_num, "nan_to_num_": in_place(nan_to_num), "logit": logit, "logit_": in_place(logit),
+    "nextafter": nextafter, "nextafter_": in_place(nextafter),
     "round": round, "round_": round_, "positive": positive, "fix": fix, "fix_": ROW_METHODS["trunc_"], "mvlgamma": mvlgamma, "mvlgamma_": in_place(mvlgamma),
     "polygamma": method_polygamma, "polygamma_": in_place(method_polygamma), "frexp": frexp,
-    "__rdiv__": lambda self, other: F["_div"](other, self), "__div__": div, "__idiv__": div_,
+    "__rdiv__": rdiv, "__div__": div, "__idiv__": div_,
 }
 SPECIAL = {"polygamma": polygamma, "logit": logit, "round": round, "multigammaln": mvlgamma}
 NN_FUNCTIONAL = []

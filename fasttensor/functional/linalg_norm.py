@@ -44,13 +44,13 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
         if keepdim:
             for d in sorted((rows, columns)):
                 y = y.unsqueeze(d)
-        return deliver(name, out, y)
+        return deliver(name, out, y, True)
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = vector(name, A, 1, along, True, None, None)
     y = largest(sums, across, True) if ord > 0 else sums.amin(across, True)
     if not keepdim:
         y = y.squeeze(max(rows, columns)).squeeze(min(rows, columns))
-    return deliver(name, out, y)
+    return deliver(name, out, y, True)
 
 
 def largest(x, dim, keepdim):

@@ -166,7 +166,7 @@ def nonzero(input, *, as_tuple=False, out=None):
         if x.dim() == 0:
             x = x.unsqueeze(0)
         return backend(x).nonzero_tuple(x)
-    return deliver(out, backend(x).nonzero(x), "nonzero")
+    return deliver(out, backend(x).nonzero(x), "nonzero", True)
 
 
 def argwhere(input):

@@ -72,13 +72,13 @@ def mm(input, mat2, *, out=None):
     """
     result = try_mm(input, mat2, 2)
     if result is not None:
-        return result if out is None else give(out, result, "mm")
+        return result if out is None else give(out, result, "mm", True)
     check_tensors("mm", input, mat2)
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"mm: both arguments must be matrices (2-d), got {show(input, mat2)}; see matmul or bmm")
     check_dtypes("mm", input, mat2)
     check_matrix_sizes("mm", input, mat2)
-    return give(out, apply(Mm, input, mat2), "mm")
+    return give(out, apply(Mm, input, mat2), "mm", True)
 
 
 def bmm(input, mat2, *, out=None):
@@ -93,11 +93,11 @@ def bmm(input, mat2, *, out=None):
     """
     result = try_mm(input, mat2, 3)
     if result is not None:
-        return result if out is None else give(out, result, "bmm")
+        return result if out is None else give(out, result, "bmm", True)
     check_tensors("bmm", input, mat2)
     check_batches("bmm", input, mat2)
     check_dtypes("bmm", input, mat2)
-    return give(out, apply(Bmm, input, mat2), "bmm")
+    return give(out, apply(Bmm, input, mat2), "bmm", True)
 
 
 def check_batches(name, a, b):
@@ -119,14 +119,14 @@ def mv(input, vec, *, out=None):
     """
     result = try_vector(input, vec) if isinstance(input, Tensor) and input.ndim == 2 else None
     if result is not None:
-        return result if out is None else give(out, result, "mv")
+        return result if out is None else give(out, result, "mv", True)
     check_tensors("mv", input, vec)
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"mv: vector + matrix @ vector expected, got {show(input, vec)}")
     check_dtypes("mv", input, vec)
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"mv: size mismatch, got input ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
-    return give(out, apply(Mv, input, vec), "mv")
+    return give(out, apply(Mv, input, vec), "mv", True)
 
 
 def dot(input, tensor, *, out=None):
@@ -138,9 +138,9 @@ def dot(input, tensor, *, out=None):
     """
     result = try_vector(input, tensor) if isinstance(input, Tensor) and input.ndim == 1 else None
     if result is not None:
-        return result if out is None else give(out, result, "dot")
+        return result if out is None else give(out, result, "dot", True)
     check_vectors("dot", input, tensor)
-    return give(out, apply(Dot, input, tensor), "dot")
+    return give(out, apply(Dot, input, tensor), "dot", True)
 
 
 def check_vectors(name, x, y):
@@ -166,7 +166,7 @@ def vdot(input, other, *, out=None):
     tensor(1.+0.j)
     """
     check_vectors("vdot", input, other)
-    return give(out, apply(Dot, input.conj() if input.is_complex() else input, other), "vdot")
+    return give(out, apply(Dot, input.conj() if input.is_complex() else input, other), "vdot", True)
 
 
 def inner(input, other, *, out=None):
@@ -178,7 +178,7 @@ def inner(input, other, *, out=None):
     """
     check_tensors("inner", input, other)
     if input.ndim == 0 or other.ndim == 0:
-        return give(out, input * other, "inner")
+        return give(out, input * other, "inner", True)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "
@@ -190,7 +190,7 @@ def inner(input, other, *, out=None):
         input.reshape(input.numel() // k if k else numel(input.shape[:-1]), k),
         other.reshape(other.numel() // k if k else numel(other.shape[:-1]), k),
     )
-    return give(out, mm(rows, columns.t()).reshape(tuple(input.shape[:-1]) + tuple(other.shape[:-1])), "inner")
+    return give(out, mm(rows, columns.t()).reshape(tuple(input.shape[:-1]) + tuple(other.shape[:-1])), "inner", True)
 
 
 def numel(sizes):
@@ -216,7 +216,7 @@ def matmul(input, other, *, out=None):
     if result is None:
         check_tensors("matmul", input, other)
         result = general_matmul(input, other)
-    return result if out is None else give(out, result, "matmul")
+    return result if out is None else give(out, result, "matmul", True)
 
 
 def general_matmul(a, b):

@@ -29,7 +29,7 @@ def det(A, *, out=None):
     tensor(8.)
     """
     square("linalg.det", A)
-    return deliver("linalg.det", out, apply(Det, A))
+    return deliver("linalg.det", out, apply(Det, A), True)
 
 
 def slogdet(A, *, out=None):
@@ -48,7 +48,7 @@ def slogdet(A, *, out=None):
 def linalg_slogdet(A, *, out=None):
     """See `slogdet`."""
     square("linalg.slogdet", A)
-    return deliver("linalg.slogdet", out, SlogdetLinalgResult(*apply(Slogdet, A)))
+    return deliver("linalg.slogdet", out, SlogdetLinalgResult(*apply(Slogdet, A)), True)
 
 
 def logdet(A):

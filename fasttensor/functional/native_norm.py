@@ -1,4 +1,5 @@
 """Normalisations under the names and argument orders of the ``torch`` namespace."""
+from fasttensor._core.tensor import description
 from fasttensor.functional import norm as functions
 from fasttensor.functional.norm import group_norm, layer_norm, normalized
 from fasttensor.functional.reduction import var_mean
@@ -67,6 +68,8 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
     """
+    if input.shape[:2] != (N, C) or input.numel() != N * C * HxW:
+        raise RuntimeError(f"native_group_norm(): input {description(input)} does not have N={N}, C={C} and {HxW} elements a channel")
     y = group_norm(input, group, weight, bias, eps)
-    var, mean = statistics(input.detach().reshape(N, group, -1), [2], False)
-    return y, mean, (var + eps).rsqrt()
+    var, mean = statistics(input.reshape(N, group, C // group * HxW), [2], False)
+    return y, mean if input.numel() else mean.nan_to_num(), (var + eps).rsqrt()

@@ -1,7 +1,7 @@
 """Pooling over the last 1 to 3 dimensions: largest values and means, of regular and of adaptive windows."""
 from functools import lru_cache
 
-from fasttensor._core.tensor import Tensor
+from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import pool as rules
 from fasttensor.functional.conv import frozen, spread
@@ -10,7 +10,7 @@ __all__ = ["max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", 
 NN_FUNCTIONAL = [*__all__[:2], "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
                  "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
                  "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
-                 "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices"]
+                 "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "max_pool2d_with_indices_backward"]
 METHODS = {}
 
 MAX_RULES = {1: rules.MaxPool, 2: rules.MaxPool2d, 3: rules.MaxPool3d}
@@ -19,9 +19,9 @@ ADAPTIVE_MAX_RULES = {1: rules.AdaptiveMaxPool2d, 2: rules.AdaptiveMaxPool2d, 3:
 ADAPTIVE_AVG_RULES = {1: rules.AdaptiveAvgPool1d, 2: rules.AdaptiveAvgPool2d, 3: rules.AdaptiveAvgPool3d}
 
 
-def check_shape(name, nd, shape, dtype):
-    """Raise RuntimeError for shapes and dtypes that have no windows of nd dimensions."""
-    if len(shape) not in (nd + 1, nd + 2) or 0 in shape[-nd - 1:]:
+def check_shape(name, nd, shape, dtype, empty_channels=False):
+    """Raise RuntimeError for shapes and dtypes that have no windows of nd dimensions; one sample may be allowed no channels."""
+    if len(shape) not in (nd + 1, nd + 2) or 0 in shape[1 if empty_channels else -nd - 1:]:
         raise RuntimeError(f"{name}: expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
                            f"but got {dtype.name}{list(shape)}")
     if dtype.is_complex or dtype.name == "bool":
@@ -151,6 +151,22 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return (values, indices) if return_indices else values
 
 
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    """The gradient of :func:`max_pool2d_with_indices` by its input `self`: `grad_output` added at `indices` of zeros.
+
+    >>> import fasttensor as torch
+    >>> x = torch.tensor([[[1., 3.]]])
+    >>> y, i = torch.nn.functional.max_pool2d_with_indices(x, (1, 2))
+    >>> torch.ops.aten.max_pool2d_with_indices_backward(torch.ones_like(y), x, (1, 2), (1, 2), 0, 1, False, i)
+    tensor([[[0., 1.]]])
+    """
+    name = "max_pool2d_with_indices_backward"
+    windows(name, 2, self, kernel_size, stride, padding, dilation, ceil_mode, False)
+    if grad_output.shape != indices.shape:
+        raise RuntimeError(f"{name}: grad_output and indices must have one shape, got {description(grad_output)} and {description(indices)}")
+    return apply(rules.MaxPool2dBackward, grad_output, self, indices)
+
+
 def avg_pool(name, nd, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     lists = windows(name, nd, input, kernel_size, stride, padding, 1, ceil_mode, True)
     if divisor_override is not None and divisor_override == 0:
@@ -197,7 +213,7 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 @lru_cache(1024)
 def adaptive_lists(name, nd, shape, dtype, output_size):
-    check_shape(name, nd, shape, dtype)
+    check_shape(name, nd, shape, dtype, True)
     if type(output_size) is not tuple:
         output_size = (output_size,) * nd
     if len(output_size) == 1:

@@ -114,7 +114,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     values, indices = backend(input).mode(input, d, keepdim)
     if input.requires_grad:
         values = apply(Select, input, indices, d, keepdim)
-    return deliver("mode", out, ModeResult(values, indices))
+    return deliver("mode", out, ModeResult(values, indices), True)
 
 
 METHODS = {"quantile": quantile, "nanquantile": nanquantile, "mode": mode}

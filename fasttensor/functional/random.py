@@ -10,7 +10,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.numeric_info import finfo
-from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, number, only_strided, sizes_of
+from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, number, only_strided, prepare, sizes_of
 
 _int64 = DTYPES["int64"]
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -28,10 +28,7 @@ def _fresh(op, size, named, dtype, device, layout, out):
             raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
     only_strided(op, layout)
     if out is not None:
-        shape = construct.shape_from(op, size)
-        if tuple(out.shape) != shape:
-            out.resize_(shape)
-        return out
+        return prepare(out, construct.shape_from(op, size), dtype)
     return construct.empty(op, size, dtype, device)
 
 
@@ -130,7 +127,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     if high is None:
         raise TypeError("randint() missing the argument 'high'")
     low, high = (0 if low is None else number("randint", "low", low)), number("randint", "high", high)
-    made = _fresh("randint", (tuple(size),), named, _int64 if dtype is None else dtype, device, layout, out)
+    made = _fresh("randint", (tuple(size),), named, _int64 if dtype is None and out is None else dtype, device, layout, out)
     _from_to(made, low, high, generator)
     return _leaf(made, requires_grad)
 

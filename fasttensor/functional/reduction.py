@@ -138,10 +138,10 @@ def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim,
         raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     if dim is None:
         require_size(input, None, name)
-        return deliver(name, out, apply(whole, input, None, False, least))
+        return deliver(name, out, apply(whole, input, None, False, least), True)
     d = wrap(input, dim, name)
     require_size(input, (d,) if input.ndim else None, name)
-    return deliver(name, out, result(*apply(along, input, d, keepdim, least)))
+    return deliver(name, out, result(*apply(along, input, d, keepdim, least)), True)
 
 
 def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
@@ -180,7 +180,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     tensor_argument("aminmax", input)
     dims = () if dim is None else wrap(input, dim, "aminmax")
     pair = AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
-    return deliver("aminmax", out, pair)
+    return deliver("aminmax", out, pair, True)
 
 
 def argextreme(name, input, dim, keepdim, least, out):
@@ -189,7 +189,7 @@ def argextreme(name, input, dim, keepdim, least, out):
         raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     d = None if dim is None else wrap(input, dim, name)
     require_size(input, None if d is None or not input.ndim else (d,), name)
-    return deliver(name, out, backend(input).argextreme(input, d if input.ndim else None, keepdim, least))
+    return deliver(name, out, backend(input).argextreme(input, d if input.ndim else None, keepdim, least), True)
 
 
 def argmax(input, dim=None, keepdim=False, *, out=None, **names):
@@ -227,7 +227,7 @@ def any(input, dim=None, keepdim=False, *, out=None, **names):
     if names:
         dim, keepdim = numpy_names("any", names, dim, keepdim)
     code = UINT8 if input.dtype.code == UINT8 else BOOL
-    return deliver("any", out, backend(input).any(input, test_dims(input, dim, "any"), keepdim, code))
+    return deliver("any", out, backend(input).any(input, test_dims(input, dim, "any"), keepdim, code), True)
 
 
 def all(input, dim=None, keepdim=False, *, out=None, **names):
@@ -241,7 +241,7 @@ def all(input, dim=None, keepdim=False, *, out=None, **names):
     if names:
         dim, keepdim = numpy_names("all", names, dim, keepdim)
     code = UINT8 if input.dtype.code == UINT8 else BOOL
-    return deliver("all", out, backend(input).all(input, test_dims(input, dim, "all"), keepdim, code))
+    return deliver("all", out, backend(input).all(input, test_dims(input, dim, "all"), keepdim, code), True)
 
 
 def test_dims(input, dim, name):

@@ -153,10 +153,26 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             tables.append((2 + a, *table(mode, size, n, factors[a], bool(align_corners), bool(antialias))))
     if not tables:
         return input.clone()
-    y = apply(Resample, input, tables)
-    if y.dtype is not input.dtype:
-        y = y.round().clamp(0, 255).to(input.dtype)
-    return y
+    if input.dtype.name == "uint8":
+        return bytes_resampled(input, tables, mode)
+    # half precision is rounded once, not after every dimension
+    x = input.float() if input.dtype.itemsize == 2 else input
+    return apply(Resample, x, tables).to(input.dtype)
+
+
+def bytes_resampled(input, tables, mode):
+    """uint8 as PyTorch and Pillow resize it: in two dimensions by weights of 16 bits, rounded after each dimension."""
+    if mode not in ("bilinear", "bicubic"):
+        return apply(Resample, input, tables).round().clamp(0, 255).to(input.dtype)
+    y = input.double()
+    for dim, index, weight in tables:
+        most, bits = max(max(row) for row in weight), 0
+        while bits < 22 and 0.5 + most * (2 << bits) < 1 << 15:
+            bits += 1
+        unit = 1 << bits
+        steps = [[math.floor(abs(w) * unit + 0.5) * math.copysign(1.0 / unit, w) for w in row] for row in weight]
+        y = (apply(Resample, y, [(dim, index, steps)]) + 0.5).floor().clamp(0, 255)
+    return y.to(input.dtype)
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):

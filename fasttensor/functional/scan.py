@@ -15,7 +15,9 @@ CumminResult = RESULTS["cummin"]
 INT64 = 5
 
 
-def accumulated(input, dtype):
+def accumulated(input, dtype, out):
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype                       # as PyTorch does, so that narrower outputs are filled too
     if dtype is not None:
         return input.to(dtype)
     return input.long() if input.dtype.code < INT64 else input
@@ -28,7 +30,7 @@ def cumsum(input, dim, *, dtype=None, out=None):
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    x = accumulated(tensor_argument("cumsum", input), dtype)
+    x = accumulated(tensor_argument("cumsum", input), dtype, out)
     return deliver("cumsum", out, apply(rules.Cumsum, x, wrap(x, dim, "cumsum"), False))
 
 
@@ -39,7 +41,7 @@ def cumprod(input, dim, *, dtype=None, out=None):
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    x = accumulated(tensor_argument("cumprod", input), dtype)
+    x = accumulated(tensor_argument("cumprod", input), dtype, out)
     return deliver("cumprod", out, apply(rules.Cumprod, x, wrap(x, dim, "cumprod")))
 
 
@@ -47,7 +49,7 @@ def cumextreme(name, rule, result, input, dim, least, out):
     tensor_argument(name, input)
     if input.dtype.is_complex:
         raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
-    return deliver(name, out, result(*apply(rule, input, wrap(input, dim, name), least)))
+    return deliver(name, out, result(*apply(rule, input, wrap(input, dim, name), least)), True)
 
 
 def cummax(input, dim, *, out=None):
@@ -78,7 +80,7 @@ def logcumsumexp(input, dim, *, out=None):
     tensor([0.0000, 0.6931])
     """
     require_float(tensor_argument("logcumsumexp", input), "logcumsumexp")
-    return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False))
+    return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False), True)
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
@@ -95,7 +97,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
         raise RuntimeError(f"diff(): order must be non-negative but got {n}")
     d = wrap(input, dim, "diff")
     if n == 0:
-        return deliver("diff", out, input.clone())
+        return deliver("diff", out, input.clone(), True)
     parts = [p for p in (prepend, input, append) if p is not None]
     if len(parts) > 1:
         from fasttensor.functional.joining import cat
@@ -107,7 +109,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
         size = input.size(d)
         after, before = input.narrow(d, min(1, size), max(size - 1, 0)), input.narrow(d, 0, max(size - 1, 0))
         input = after.logical_xor(before) if input.dtype.code == 0 else after - before
-    return deliver("diff", out, input)
+    return deliver("diff", out, input, True)
 
 
 def spacing(name, y, x, dx, dim):
@@ -121,11 +123,11 @@ def spacing(name, y, x, dx, dim):
             raise RuntimeError(f"{name}(): There must be one `x` value for each sample point, got {description(x)} for {description(y)}")
         x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape)) if x.ndim > 1 else x.reshape(
             [-1 if d == dim else 1 for d in range(y.ndim)])
-    return diff(accumulated(x, None), 1, dim)
+    return diff(accumulated(x, None, None), 1, dim)
 
 
 def neighbour_means(y, d, n):
-    y = accumulated(y, None)        # bytes would wrap around
+    y = accumulated(y, None, None)        # bytes would wrap around
     return (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
 
 

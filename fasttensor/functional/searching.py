@@ -1,4 +1,5 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
+from fasttensor._core.dtype import DTYPES
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 
 __all__ = ["unique", "unique_consecutive", "isin", "searchsorted", "bucketize", "bincount", "histc", "histogram", "histogramdd"]
@@ -115,7 +116,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
         ordered = backend(tests).sort(tests, 0, False)[0]
         at = searchsorted(ordered, elements).clamp_(max=ordered.numel() - 1)
         found = ordered[at.reshape(-1)].reshape(elements.shape) == elements
-    return deliver(out, found.logical_not() if invert else found, "isin")
+    return deliver(out, found.logical_not() if invert else found, "isin", True)
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
@@ -155,7 +156,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         if sorter.dtype.name != "int64":
             raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got {description(sorter)}")
     found = backend(edges).searchsorted(edges, values, right, sorter)
-    return deliver(out, found.int() if out_int32 else found, "searchsorted")
+    return deliver(out, found.int() if out_int32 else found, "searchsorted", True)
 
 
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
@@ -170,7 +171,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got {description(boundaries)}")
     if isinstance(input, Tensor) and input.dtype is not boundaries.dtype:
         found = backend(boundaries).searchsorted(boundaries.detach(), input.detach(), right, None)
-        return deliver(out, found.int() if out_int32 else found, "bucketize")
+        return deliver(out, found.int() if out_int32 else found, "bucketize", True)
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -238,8 +239,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
             raise RuntimeError(f"histc(): not implemented for {description(input)}")
     x = input.detach().reshape(-1)
     low, high = bounds(x, min, max, 1, "histc")
-    edges = linspace(low, high, bins + 1, dtype=x.dtype if x.is_floating_point() else None)
-    return deliver(out, backend(x).uniform_histogram(x, edges).to(input.dtype), "histc")
+    edges = linspace(low, high, bins + 1, dtype=DTYPES["float64"] if x.dtype.itemsize == 2 else x.dtype if x.is_floating_point() else None)
+    return deliver(out, backend(x).uniform_histogram(x, edges).to(input.dtype), "histc", True)
 
 
 def edges_of(x, bins, range, name):
@@ -281,7 +282,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
         counts = backend(x).uniform_histogram(x, edges, weights).to(x.dtype)
     if density:
         counts = counts / (edges.diff() * counts.sum())
-    return deliver(out, RESULTS["histogram"](counts, edges), "histogram")
+    return deliver(out, RESULTS["histogram"](counts, edges), "histogram", True)
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False):

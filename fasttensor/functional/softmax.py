@@ -36,7 +36,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
     x, d = prepare("softmax", input, dim, _stacklevel, dtype)
-    return deliver("softmax", out, apply(Softmax, x, d))
+    return deliver("softmax", out, apply(Softmax, x, d), True)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
@@ -47,7 +47,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
     tensor([-0.6931, -0.6931])
     """
     x, d = prepare("log_softmax", input, dim, _stacklevel, dtype)
-    return deliver("log_softmax", out, apply(LogSoftmax, x, d))
+    return deliver("log_softmax", out, apply(LogSoftmax, x, d), True)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):

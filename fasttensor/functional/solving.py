@@ -24,7 +24,7 @@ def inverse_of(name, A, out):
     square(name, A)
     y, info = apply(InvEx, A)
     check(name, info, singular)
-    return deliver(name, out, y)
+    return deliver(name, out, y, True)
 
 
 def inv(A, *, out=None):
@@ -49,7 +49,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     y, info = apply(InvEx, A)
     if check_errors:
         check("linalg.inv_ex", info, singular)
-    return deliver("linalg.inv_ex", out, InvExResult(y, info))
+    return deliver("linalg.inv_ex", out, InvExResult(y, info), True)
 
 
 def solved(name, A, B, left):
@@ -85,7 +85,7 @@ def solve(A, B, *, left=True, out=None):
     """
     x, info = solved("linalg.solve", A, B, left)
     check("torch.linalg.solve", info, lambda value: "The solver failed because the input matrix is singular.")
-    return deliver("linalg.solve", out, x)
+    return deliver("linalg.solve", out, x, True)
 
 
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
@@ -93,7 +93,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     x, info = solved("linalg.solve_ex", A, B, left)
     if check_errors:
         check("linalg.solve_ex", info, lambda value: "The solver failed because the input matrix is singular.")
-    return deliver("linalg.solve_ex", out, SolveExResult(x, info))
+    return deliver("linalg.solve_ex", out, SolveExResult(x, info), True)
 
 
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
@@ -111,7 +111,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     if B.shape[-2 if left else -1] != A.shape[-1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'}: {description(A)} and {description(B)}")
     A, B = batches(name, A, B)
-    return deliver(name, out, apply(SolveTriangular, A, B, bool(upper), bool(left), bool(unitriangular)))
+    return deliver(name, out, apply(SolveTriangular, A, B, bool(upper), bool(left), bool(unitriangular)), True)
 
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
@@ -129,7 +129,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
     A, b = batches(name, A, b)
     matrices = A.mT if transpose else A
     x = apply(SolveTriangular, matrices, b, bool(upper) != bool(transpose), True, bool(unitriangular))
-    return deliver(name, out, TriangularSolveResult(x, A.clone()))
+    return deliver(name, out, TriangularSolveResult(x, A.clone()), True)
 
 
 def lu_solution(name, LU, pivots, B, left, adjoint, out):
@@ -151,7 +151,7 @@ def lu_solution(name, LU, pivots, B, left, adjoint, out):
     else:
         x = apply(SolveTriangular, LU, P.mT @ B, False, True, True)
         x = apply(SolveTriangular, LU, x, True, True, False)
-    return deliver(name, out, x if left else x.mH)
+    return deliver(name, out, x if left else x.mH, True)
 
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
@@ -203,7 +203,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     pivots = pivots.int().unsqueeze(-1)
     data, b, pivots = batches(name, LD, B, pivots)
     x, _ = backend(LD).sytrs(data.detach(), pivots.squeeze(-1), b.detach(), bool(hermitian))
-    return deliver(name, out, x)
+    return deliver(name, out, x, True)
 
 
 def reflections(input, tau, start, left=True, adjoint=False):
@@ -252,7 +252,7 @@ def product(name, A, tau, out):
         y = reflections(A, tau, start)
         return deliver(name, out, y)
     y, info = backend(A).orgqr(A, tau)
-    return deliver(name, out, y if not bool((info < 0).any()) else y * float("nan"))
+    return deliver(name, out, y if not bool((info < 0).any()) else y * float("nan"), True)
 
 
 def orgqr(input, tau, *, out=None):
@@ -272,9 +272,9 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     if other.shape[:-2] != input.shape[:-2]:
         raise RuntimeError(f"{name}: batch dimensions of other should equal those of input, got {description(input)} and {description(other)}")
     if is_grad_enabled() and (input.requires_grad or tau.requires_grad or other.requires_grad):
-        return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)))
+        return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)), True)
     y, info = backend(input).ormqr(input, tau, other, bool(left), bool(transpose))
-    return deliver(name, out, y if info is None or not bool((info < 0).any()) else y * float("nan"))
+    return deliver(name, out, y if info is None or not bool((info < 0).any()) else y * float("nan"), True)
 
 
 def tensorinv(A, ind=2, *, out=None):

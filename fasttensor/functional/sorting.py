@@ -14,8 +14,8 @@ def pair(name, values, indices):
 def sort(input, dim=-1, descending=False, stable=False):
     """(values, indices) of input sorted along dim.
 
-    NaN counts as the greatest value. The order of equal elements is kept with `stable`, and for all dtypes but
-    bool without it.
+    NaN counts as the greatest value. The order of equal elements is kept with `stable`, and for all dtypes of
+    more than two bytes without it.
     RuntimeError for complex dtypes.
 
     >>> import fasttensor as torch

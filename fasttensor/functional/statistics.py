@@ -133,7 +133,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         w = weights.reshape(-1) if w is None else w * weights.reshape(-1)
     x = x if x.is_floating_point() or x.is_complex() else x.float()
     total = n if w is None else w.sum()
-    if w is not None and n and total.item() == 0:
+    if w is not None and total.item() == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = x.mean(1, True) if w is None else (x * w).sum(1, True) / total
     if w is not None and aweights is not None and correction != 0:

@@ -32,9 +32,9 @@ def copied(view, name):
         got = view(input, *args, **kwargs)
         copies = tuple(v.clone().contiguous() for v in got) if isinstance(got, (tuple, list)) else got.clone().contiguous()
         if out is not None and isinstance(copies, tuple):
-            give(out, copies, name)
+            give(out, copies, name, True)
             return None
-        return give(out, copies, name)
+        return give(out, copies, name, True)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A copy of what :func:`{name.removesuffix('_copy')}` gives as a view."
     return function

@@ -4,6 +4,8 @@ recorded the same formulas are written over tensors.
 With h = (x - mean) rstd and q = g weight, taken over the normalised elements:
 dx = rstd (q - mean(q) - h mean(q h)); without centring the middle term is absent.
 """
+from math import prod
+
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.rule import Rule, recording
 
@@ -141,7 +143,7 @@ class GroupNorm(Rule):
         needs = ctx.needs_input_grad
         if recording():
             shape = x.shape
-            grouped = (shape[0], groups, -1)
+            grouped = (shape[0], groups, prod(shape[1:]) // groups)
             h, r = normalized(x.reshape(grouped), [2], eps)
             q = g if weight is None else g * per_channel(weight, x.ndim)
             gx = back(q.reshape(grouped), h, r, [2]).reshape(shape) if needs[0] else None

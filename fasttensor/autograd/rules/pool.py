@@ -52,6 +52,22 @@ class MaxScatter(Rule):
         return apply(MaxGather, gg, indices, ctx.nd), None, None
 
 
+class MaxPool2dBackward(Rule):
+    """MaxScatter for the input x of the pooling, on which the result does not depend where it has a derivative."""
+    name = "MaxPool2DWithIndicesBackwardBackward0"
+
+    @staticmethod
+    def forward(ctx, g, x, indices):
+        ctx.save(indices)
+        ctx.like = x.detach()
+        return backend(g).max_pool_backward(g, indices, tuple(x.shape)[-2:])
+
+    @staticmethod
+    def backward(ctx, gg):
+        indices, = ctx.saved
+        return apply(MaxGather, gg, indices, 2), ctx.like.new_zeros(ctx.like.shape) if ctx.needs_input_grad[1] else None, None
+
+
 class MaxGather(Rule):
     """Values at indices of planes."""
 

@@ -1,0 +1,24 @@
+"""`out=`: a tensor of the caller's that takes a result."""
+
+import warnings
+
+from fasttensor.autograd.index_arguments import check_writable, refuse_read_only
+
+
+def fit(out, shape, name, warn=True):
+    """Give `out` the result's shape before it is written; one that held elements of another shape is warned of."""
+    if out.shape == shape:
+        check_writable(out, name)
+        return
+    refuse_read_only(out, name)
+    if warn and out.numel():
+        warnings.warn(f"{name}: An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the"
+                      f" required output shape {list(shape)}. This behavior is deprecated: give an output of that shape, or one"
+                      " without elements, as t.resize_(0) makes it.", UserWarning, stacklevel=4)
+    out.resize_(shape)
+
+
+def same_dtype(out, dtype, name):
+    """Refuse an output of another dtype, for operations that PyTorch does not let convert."""
+    if out.dtype is not dtype:
+        raise RuntimeError(f"{name}: Expected out tensor to have dtype {dtype.name}, but got {out.dtype.name} instead")

@@ -1,0 +1,77 @@
+"""`torch.ops`: operators by their names in PyTorch's operator library, and PyTorch's own functions given our tensors.
+
+>>> import fasttensor as torch
+>>> torch.ops.aten.add.Tensor(torch.ones(2), torch.ones(2))
+tensor([2., 2.])
+"""
+
+from importlib import import_module
+
+from fasttensor._core.tensor import Tensor
+
+# Where a name is looked for, after the prefix that PyTorch's library gives the functions of that namespace.
+PLACES = (("", "fasttensor"), ("", "fasttensor.nn.functional"), ("linalg_", "fasttensor.linalg"), ("fft_", "fasttensor.fft"),
+          ("special_", "fasttensor.special"))
+
+
+def find(name, method=False):
+    """The function, or the method of Tensor, that goes by a name; AttributeError where there is none."""
+    if not method:
+        for prefix, place in PLACES:
+            if name.startswith(prefix):
+                function = getattr(import_module(place), name.removeprefix(prefix), None)
+                if callable(function) and not isinstance(function, type):
+                    return function
+    function = getattr(Tensor, name, None)
+    if function is None or name.startswith("__") and not method:
+        raise AttributeError(f"torch.ops.aten: no operator {name!r}")
+    return function
+
+
+class Operator:
+    """One operator; its overloads (`.default`, `.Tensor`, `.out`) are the same function, which tells arguments apart itself."""
+
+    def __init__(self, name, function):
+        self.__name__, self._function = name, function
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, overload):
+        if overload.startswith("_"):
+            raise AttributeError(overload)
+        return self
+
+    def __repr__(self):
+        return f"<operator {self.__name__}>"
+
+
+class Namespace:
+    """The operators of one library: `torch.ops.aten`."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __getattr__(self, name):
+        operator = Operator(f"{self.name}.{name}", find(name))
+        setattr(self, name, operator)
+        return operator
+
+
+aten = Namespace("aten")
+
+
+def torch_function(cls, func, types, args=(), kwargs=None):
+    """Tensor.__torch_function__: what a function does that was given this class's tensors.
+
+    PyTorch asks it when one of PyTorch's own functions or modules is called with our tensors: the function of the same
+    name runs here. A subclass may override it and call it by `super()`.
+    """
+    kwargs = kwargs or {}
+    name, module = func.__name__, getattr(func, "__module__", None) or ""
+    if module.split(".")[0] == "fasttensor":
+        return func(*args, **kwargs)
+    if not all(issubclass(t, Tensor) for t in types):
+        return NotImplemented
+    return find(name, method=hasattr(func, "__objclass__"))(*args, **kwargs)
