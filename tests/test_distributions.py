@@ -252,3 +252,12 @@ def test_wishart_samples_have_gradients():
     x = D.Wishart(torch.tensor(5.0).double(), scale_tril=factor).rsample((4,))
     g, = torch.autograd.grad(torch.linalg.slogdet(x).logabsdet.sum(), factor)
     assert_close(g.diagonal(), (8 / factor.diagonal()).tolist(), rtol=1e-9)      # det x = det L ** 2 * det of the noise
+
+
+def test_samplers_end_for_any_number():
+    t, nan, inf = torch.tensor, math.nan, math.inf
+    assert_close(torch.binomial(t([nan, inf, 1.0, 1e30]), t([0.5, 0.5, nan, 0.0])), [nan, inf, nan, 0.0])
+    assert_close(torch.poisson(t([inf, 0.0])), [inf, 0.0])
+    assert_close(torch.poisson(t([1e30])), [1e30], rtol=1e-5)
+    assert_close(torch._standard_gamma(t([nan, inf, 0.0, -1.0])), [nan, inf, torch.finfo(torch.float32).tiny, nan])
+    assert D.VonMises(0.0, t([nan, 1e-8]), validate_args=False).sample((3,)).isnan().tolist() == [[True, False]] * 3

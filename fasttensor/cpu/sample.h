@@ -1,7 +1,7 @@
 /* Samplers by rejection: each draws from the generator as often as it must, so they run serially.
  *
  *     ft_mt m; ft_mt_seed(&m, 0);
- *     int64_t k = ft_poisson(&m, 3.5);
+ *     double k = ft_poisson(&m, 3.5);
  *
  * The functions forbid fused multiply-adds: PyTorch's versions are built without them, and one
  * differently rounded comparison would shift every later draw. */
@@ -16,13 +16,16 @@
 #define FT_PLAIN __attribute__((noinline, optimize("fp-contract=off"))) static
 #endif
 
-/* Transformed rejection, PTRS (Hoermann, 1993), above a rate of 10; products of uniforms below. */
-FT_PLAIN int64_t ft_poisson(ft_mt *m, double rate) {
+/* Transformed rejection, PTRS (Hoermann, 1993), above a rate of 10; products of uniforms below. The counts are doubles, since
+ * rates may be beyond 64 bits. */
+FT_PLAIN double ft_poisson(ft_mt *m, double rate) {
+    if (isinf(rate))
+        return rate;
     if (rate < 10) {
         if (rate == 0)
             return 0;
         double limit = exp(-rate), product = 1.0;
-        for (int64_t k = 0;; k++) {
+        for (double k = 0;; k++) {
             product *= ft_mt_uniform(m);
             if (!(product > limit))
                 return k;
@@ -37,13 +40,12 @@ FT_PLAIN int64_t ft_poisson(ft_mt *m, double rate) {
         double u = ft_mt_uniform(m) - 0.5;
         double v = ft_mt_uniform(m);
         double us = 0.5 - fabs(u);
-        double place = floor((2 * a / us + b) * u + rate + 0.43);
-        int64_t k = (int64_t)place;
+        double k = floor((2 * a / us + b) * u + rate + 0.43);
         if (us >= 0.07 && v <= vr)
             return k;
         if (k < 0 || (us < 0.013 && v > us))
             continue;
-        if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <= -rate + (double)k * log_rate - lgamma((double)k + 1))
+        if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <= -rate + k * log_rate - lgamma(k + 1))
             return k;
     }
 }
@@ -149,6 +151,8 @@ FT_PLAIN double ft_stirling_tail(double k) {
         } \
     } \
     FT_PLAIN T NAME(ft_mt *m, T count, T p) { \
+        if (isnan(count) || (isinf(count) && p > 0)) \
+            return count; \
         if (count <= 0.0 || p <= 0.0) \
             return 0; \
         if (p >= 1.0) \

@@ -2,7 +2,7 @@
 
 They run serially, since each element draws from the generator as often as it must.
 """
-from libc.math cimport isfinite
+from libc.math cimport NAN, isfinite
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.storage cimport new_storage, Storage
@@ -11,7 +11,7 @@ from fasttensor.cpu.generator cimport *
 from fasttensor.cpu.random import exponential_
 
 cdef extern from "sample.h":
-    int64_t ft_poisson(ft_mt *m, double rate) noexcept nogil
+    double ft_poisson(ft_mt *m, double rate) noexcept nogil
     float ft_binomial_f32(ft_mt *m, float count, float p) noexcept nogil
     double ft_binomial_f64(ft_mt *m, double count, double p) noexcept nogil
     double ft_between(ft_mt *m, double low, double high) noexcept nogil
@@ -46,7 +46,7 @@ def poisson(Tensor rate, generator=None):
         if not (<double *>x.ptr)[i] >= 0:
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     for i in range(x.count):
-        (<double *>out.ptr)[i] = <double>ft_poisson(&g.engine, (<double *>x.ptr)[i])
+        (<double *>out.ptr)[i] = ft_poisson(&g.engine, (<double *>x.ptr)[i])
     return cast(cast(out, FLOAT32), rate.code) if rate.code != FLOAT64 else out
 
 
@@ -69,20 +69,25 @@ def binomial(Tensor count, Tensor prob, generator=None):
 # --- gamma ---
 
 def standard_gamma(Tensor alpha, generator=None):
-    """Gamma numbers of the given shapes and scale 1."""
+    """Gamma numbers of the given shapes and scale 1; NaN for a shape that is negative or NaN."""
     cdef Generator g = generator_of(generator)
     check_float(alpha, "standard_gamma")
     cdef int code = FLOAT64 if alpha.code == FLOAT64 else FLOAT32
     cdef Tensor a = contiguous(cast(alpha, code))
     cdef Tensor out = new_like(a, code)
     cdef Py_ssize_t i
+    cdef double shape, drawn
     cdef ft_pair normals
     normals.m, normals.next, normals.has_next = &g.engine, g.next_normal, g.has_normal
     for i in range(a.count):
         if code == FLOAT64:
-            (<double *>out.ptr)[i] = max(2.2250738585072014e-308, ft_gamma_f64(&normals, (<double *>a.ptr)[i]))
+            shape = (<double *>a.ptr)[i]
+            drawn = ft_gamma_f64(&normals, shape)
+            (<double *>out.ptr)[i] = (drawn if drawn > 2.2250738585072014e-308 else 2.2250738585072014e-308) if shape >= 0 else NAN
         else:
-            (<float *>out.ptr)[i] = max(<float>1.1754943508222875e-38, <float>ft_gamma_f32(&normals, (<float *>a.ptr)[i]))
+            shape = (<float *>a.ptr)[i]
+            drawn = <float>ft_gamma_f32(&normals, <float>shape)
+            (<float *>out.ptr)[i] = <float>((drawn if drawn > 1.1754943508222875e-38 else 1.1754943508222875e-38) if shape >= 0 else NAN)
     g.next_normal, g.has_normal = normals.next, normals.has_next
     return cast(out, alpha.code)
 

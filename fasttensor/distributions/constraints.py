@@ -4,6 +4,8 @@
 
 ``event_dim`` says how many of the last dimensions one point has; ``check`` drops them.
 """
+import inspect
+
 import fasttensor as torch
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than", "greater_than_eq", "independent",
@@ -210,6 +212,9 @@ def _region(name, shown, holds, whole=False, doc=""):
         if len(args) > len(shown) or set(given) & set(named) or set(given) | set(named) != set(shown):
             raise TypeError(f"{name.removeprefix('_')}() takes {', '.join(shown)}, got {args} and {named}")
         self.__dict__.update(given, **named)
+
+    parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("self", *shown)]
+    __init__.__signature__ = inspect.Signature(parameters)
 
     def check(self, value):
         inside = holds(value, *(getattr(self, bound) for bound in shown))

@@ -18,7 +18,8 @@ def _log_modified_bessel_fn(x, order=0):
 
 def _rejection_sample(loc, concentration, proposal_r, x):
     """Best and Fisher's algorithm with a wrapped Cauchy proposal ("Efficient simulation of the von Mises distribution", 1979)."""
-    done = torch.zeros(x.shape, dtype=torch.bool, device=loc.device)
+    done = torch.isnan(proposal_r).expand(x.shape)
+    x = x.masked_fill(done, math.nan)
     while not done.all():
         u1, u2, u3 = torch.rand((3,) + x.shape, dtype=loc.dtype, device=loc.device).unbind()
         z = torch.cos(math.pi * u1)
