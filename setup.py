@@ -10,6 +10,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -169,11 +170,19 @@ class Build(build_ext):
             extension._full_name = self.get_ext_fullname(extension.name)
             extension._links_to_dynamic = False
             extension._file_name = self.get_ext_filename(extension._full_name)
+        self.remove_stale()
         super().run()
         if self.inplace:  # new rows of the table are public at once; processors that this one is not cannot say
             tool = [sys.executable, str(ROOT / "tools" / "make_names.py")]
             if subprocess.run(tool, env={**os.environ, "PYTHONPATH": str(ROOT)}).returncode:
                 print("fasttensor/_names.py may be out of date: run tools/make_names.py where the package can be imported")
+
+    def remove_stale(self):
+        """Compiled files in the tree whose source is gone or became plain Python, which they would hide."""
+        current = {str(ROOT / extension._file_name) for extension in self.extensions}
+        for path in ROOT.glob("fasttensor/**/*" + sysconfig.get_config_var("EXT_SUFFIX")):
+            if str(path) not in current:
+                path.unlink()
 
     def build_extensions(self):
         compiler = self.compiler
