@@ -61,8 +61,10 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     return torch.searchsorted(x1, x2, side=side, sorter=sorter)
 
 
-def where(condition, x1, x2, /):
-    """Elements of x1 where the condition is true, of x2 elsewhere."""
+def where(condition, x1=None, x2=None, /):
+    """Elements of x1 where the condition is true, of x2 elsewhere; without both, as `nonzero`, which NumPy's programs call so."""
+    if x1 is None and x2 is None:
+        return nonzero(condition)
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         x1 = torch.asarray(x1, device=condition.device)
     return torch.where(condition, *promoted(x1, x2))
