@@ -177,3 +177,8 @@ def test_gradients_of_parts_of_an_expanded_tensor():
     assert torch.autograd.grad(v.unfold(0, 2, 1)[1].sum(), v)[0].tolist() == [0.0, 1.0, 1.0]
     w = v.expand(2, 3)
     assert torch.autograd.grad(w[0].sum(), w)[0].tolist() == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+
+
+def test_view_copy_of_any_strides():
+    x = torch.arange(4.0).view(1, 2, 2).expand(3, 2, 2)
+    assert torch.view_copy(x, (6, 2))[-1].tolist() == [2.0, 3.0] and torch.view_copy(torch.ones(2), torch.int32).dtype is torch.int32

@@ -25,6 +25,13 @@ for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims"):
 METHODS["as_strided_"] = _in_place(cutting.as_strided, "as_strided_")
 
 
+def _any_view(input, *size, **named):
+    """A view, or a copy where strides allow none: a copy is made of it anyway."""
+    if named or len(size) == 1 and not isinstance(size[0], (int, tuple, list)):
+        return views.view(input, *size, **named)
+    return views.reshape(input, *size)
+
+
 def copied(view, name):
     """The function that gives a contiguous copy of a view."""
     def function(input, *args, out=None, **kwargs):
@@ -48,7 +55,7 @@ _VIEWS = {
     "alias": _alias, "detach": tensor_hooks.detach, "as_strided": cutting.as_strided,
     "diagonal": cutting.diagonal, "narrow": cutting.narrow, "select": cutting.select, "slice": cutting.slice_dim,
     "unfold": cutting.unfold, "expand": permuting.expand, "permute": permuting.permute, "squeeze": permuting.squeeze,
-    "t": permuting.t, "transpose": permuting.transpose, "unsqueeze": permuting.unsqueeze, "view": views.view,
+    "t": permuting.t, "transpose": permuting.transpose, "unsqueeze": permuting.unsqueeze, "view": _any_view,
     "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind, "chunk": chunk,
 }
 for _name, _view in _VIEWS.items():
