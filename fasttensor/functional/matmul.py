@@ -178,7 +178,7 @@ def inner(input, other, *, out=None):
     """
     check_tensors("inner", input, other)
     if input.ndim == 0 or other.ndim == 0:
-        return give(out, input * other, "inner", True)
+        return give(out, input * other, "inner")
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "

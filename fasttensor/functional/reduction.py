@@ -138,7 +138,7 @@ def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim,
         raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     if dim is None:
         require_size(input, None, name)
-        return deliver(name, out, apply(whole, input, None, False, least), True)
+        return deliver(name, out, apply(whole, input, None, False, least))
     d = wrap(input, dim, name)
     require_size(input, (d,) if input.ndim else None, name)
     return deliver(name, out, result(*apply(along, input, d, keepdim, least)), True)
