@@ -1,7 +1,9 @@
 """Threads: one `parallel_for` over chunks whose bounds depend on the size alone.
 
-OpenMP is the runtime. Chunks are claimed through an atomic counter, so that the caller does
-what a worker that has not woken yet would have done; results never depend on who did what.
+OpenMP is the runtime. Each thread has a run of neighbouring chunks, the same one at every call of a size, so
+that it meets in its own cache what it left there; it claims them one by one through an atomic counter, and
+then those that others have not begun, so that the caller does what a worker that has not woken yet would
+have done. Results never depend on who did what.
 A forked child has no OpenMP workers, and libgomp would wait for them for ever: it runs serially.
 """
 import os
@@ -18,6 +20,9 @@ cdef extern from *:
     #endif
 
     typedef void (*ft_range_fn)(void *, Py_ssize_t, Py_ssize_t);
+    /* the chunks of one thread, on a cache line of their own */
+    typedef struct { _Alignas(64) _Atomic Py_ssize_t next; Py_ssize_t end; } ft_run;
+    enum { FT_RUNS = 256 };
     static int ft_threads = 1;
     static int ft_forked = 0;
     static __thread int ft_inside = 0;
@@ -38,16 +43,24 @@ cdef extern from *:
             }
             return;
         }
-        _Atomic Py_ssize_t next = 0;
+        if (threads > FT_RUNS) threads = FT_RUNS;
+        ft_run runs[FT_RUNS];
+        for (int t = 0; t < threads; t++) {
+            atomic_init(&runs[t].next, chunks * t / threads);
+            runs[t].end = chunks * (t + 1) / threads;
+        }
         #pragma omp parallel num_threads(threads)
         {
             ft_inside = 1;
             ft_index = omp_get_thread_num();
-            for (;;) {
-                Py_ssize_t c = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-                if (c >= chunks) break;
-                Py_ssize_t end = (c + 1) * grain;
-                body(context, c * grain, end < n ? end : n);
+            for (int k = 0; k < threads; k++) {
+                ft_run *run = &runs[(ft_index + k) % threads];
+                for (;;) {
+                    Py_ssize_t c = atomic_fetch_add_explicit(&run->next, 1, memory_order_relaxed);
+                    if (c >= run->end) break;
+                    Py_ssize_t end = (c + 1) * grain;
+                    body(context, c * grain, end < n ? end : n);
+                }
             }
             ft_inside = 0;
             ft_index = 0;
