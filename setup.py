@@ -5,9 +5,11 @@ Environment:
     FASTTENSOR_JOBS    parallel compiler processes (default: the CPUs this process may use)
 """
 
+import functools
 import importlib.util
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -61,6 +63,8 @@ DIRECTIVES = dict(
     freethreading_compatible=False,
 )
 
+INCLUDE = ["fasttensor/_core", "fasttensor/cpu", "fasttensor/cpu/generated"]
+
 # Modules that need more than the common flags.
 OPENMP = {"fasttensor._core.parallel"}
 BASELINE = {"fasttensor._core.cpucheck"}  # must run on any CPU of the platform
@@ -107,6 +111,19 @@ def target_features():
     return ",".join(name for macro, name in names.items() if macro in defined)
 
 
+@functools.cache
+def headers_of(source):
+    """The project's headers that a C file includes, directly or through others."""
+    found = set()
+    for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', Path(source).read_text(), re.MULTILINE):
+        for folder in (Path(source).parent, *INCLUDE):
+            path = Path(os.path.normpath(Path(folder) / name))
+            if path.exists():
+                found |= {str(path), *headers_of(str(path))}
+                break
+    return frozenset(found)
+
+
 def extensions():
     found = []
     paths = sorted(ROOT.glob("fasttensor/**/*.pyx")) + [
@@ -127,8 +144,6 @@ def extensions():
         libraries = LIBRARIES.get(name, ["m"])
         if not (X86 and sys.platform == "linux"):
             libraries = [lib for lib in libraries if lib != "mvec"]
-        headers = [str(p.relative_to(ROOT)) for p in path.parent.glob("*.h")]
-        headers += [str(p.relative_to(ROOT)) for p in (ROOT / "fasttensor" / "_core").glob("*.h")]
         found.append(
             Extension(
                 name,
@@ -136,8 +151,7 @@ def extensions():
                 extra_compile_args=flags,
                 extra_link_args=link,
                 libraries=libraries,
-                include_dirs=["fasttensor/_core", "fasttensor/cpu", "fasttensor/cpu/generated"],
-                depends=headers,
+                include_dirs=INCLUDE,
             )
         )
     return found
@@ -206,7 +220,8 @@ class Build(build_ext):
         for extension in self.extensions:
             objects = compiler.object_filenames(extension.sources, output_dir=self.build_temp)
             for obj, source in zip(objects, extension.sources):
-                self._depends[obj] = [d for d in extension.depends if os.path.exists(d)]
+                self._depends[obj] = headers_of(source)
+                extension.depends = sorted({*extension.depends, *headers_of(source)})  # linked again if one changed
                 jobs.append((os.path.getsize(source), extension, source))
         jobs.sort(key=lambda job: -job[0])  # the longest first, so that none ends the build alone
 
