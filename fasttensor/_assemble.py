@@ -28,7 +28,7 @@ LAZY = {
                      "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting", "autocast_decrement_nesting",
                      "is_autocast_cpu_enabled", "set_autocast_cpu_enabled", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype",
                      "get_autocast_gpu_dtype", "set_autocast_gpu_dtype"), "amp.settings"),
-    "compile": "compiler", "fork": "jit", "wait": "jit", "to_dlpack": "utils.dlpack", "thread_safe_generator": "random", "GradScaler": "amp",
+    "compile": "compiler", "vmap": "func", "fork": "jit", "wait": "jit", "to_dlpack": "utils.dlpack", "thread_safe_generator": "random", "GradScaler": "amp",
     "get_device_module": "accelerator",
     **dict.fromkeys(("TypedStorage", "Storage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage", "LongStorage", "IntStorage",
                      "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"), "storage"),

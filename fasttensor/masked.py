@@ -8,6 +8,7 @@ the mask act as the operation's neutral value.
 tensor(5)
 """
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.functional import distance, reduction, scan
 from fasttensor.functional import softmax as softmaxes
 from fasttensor.functional.dims import wrap_all
@@ -131,7 +132,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
         raise ValueError(f"median(): expects a floating-point input, got {description(x)}")
     if mask is None:
         return x.median(dim, keepdim)[0]
-    if bool((x != x).any()):
+    if bool((all_samples(x) != all_samples(x)).any()):
         raise ValueError("median(): input containing only non-NaN elements is expected where a mask is given")
     return filled("median", x, mask, float("nan")).nanmedian(dim, keepdim)[0]
 

@@ -2,6 +2,7 @@
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.device cimport device_code
+from fasttensor._core.dispatch cimport hook
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.checked cimport reach_of
 from libc.string cimport memcpy
@@ -104,6 +105,8 @@ cdef Tensor like_layout(Tensor x, int code):
 
 def empty_like(Tensor x not None, dtype=None, device=None, bint contiguous=False):
     """Uninitialised, of x's shape; x's order in memory unless `contiguous`."""
+    if x.dev == BATCHED:
+        return hook("empty_like_batch")(x, dtype, device, contiguous)
     cdef int code = x.code if dtype is None else code_of(dtype)
     cdef int dev = x.dev if device is None else device_code(device)
     if contiguous or x.contig:

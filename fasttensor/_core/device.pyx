@@ -60,6 +60,7 @@ cdef class device:
 
 
 cdef list DEVICES = [device("cpu"), device("cuda", 0), device("meta")]
+DEVICES.append(DEVICES[0])              # of batched tensors, which override the attribute
 cdef object _default = DEVICES[0]
 
 

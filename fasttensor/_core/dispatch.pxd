@@ -53,6 +53,8 @@ cdef bint copy_into(Tensor dst, Tensor src) except False
 cdef bint grad_enabled() noexcept nogil
 cdef void set_grad_enabled_flag(bint on) noexcept nogil
 cdef bint inference_enabled() noexcept nogil
+cdef bint inside_vmap() noexcept nogil
+cdef void enter_vmap(int change) noexcept nogil
 cdef void set_inference_flag(bint on) noexcept nogil
 cdef object hook(str name)           # Python-level hooks: repr, setitem, item ...
 cdef object find_hook(str name)      # None where nothing provides it

@@ -11,13 +11,15 @@ cdef extern from *:
     """
     static __thread int ft_grad_on = 1;
     static __thread int ft_inference_on = 0;
+    static __thread int ft_vmap_depth = 0;
     """
     int ft_grad_on
     int ft_inference_on
+    int ft_vmap_depth
 
 cdef binary_slot _binary[64]
 cdef unary_slot _unary[16]
-cdef copy_slot _copy[3]
+cdef copy_slot _copy[4]
 cdef dict _hooks = {}
 cdef object _finder = None
 
@@ -64,6 +66,16 @@ cdef bint inference_enabled() noexcept nogil:
 cdef void set_inference_flag(bint on) noexcept nogil:
     global ft_inference_on
     ft_inference_on = on
+
+
+cdef bint inside_vmap() noexcept nogil:
+    return ft_vmap_depth != 0
+
+
+cdef void enter_vmap(int change) noexcept nogil:
+    """Count the vmaps that this thread is inside of: +1 on the way in, -1 on the way out."""
+    global ft_vmap_depth
+    ft_vmap_depth += change
 
 
 cdef object find_hook(str name):
@@ -140,7 +152,7 @@ cdef install_into_type(type cls, dict methods):
 
 
 cdef str backend_name(int dev):
-    return ("cpu", "cuda", "meta")[dev]
+    return ("cpu", "cuda", "meta", "vmap")[dev]
 
 
 class Backend:
@@ -162,15 +174,27 @@ class Backend:
         return function
 
 
-cdef list _backends = [Backend("cpu"), Backend("cuda"), Backend("meta")]
+cdef list _backends = [Backend("cpu"), Backend("cuda"), Backend("meta"), None]
 cdef object _cpu = _backends[0]
 
 
 def backend(x):
-    """The kernels of a tensor's device."""
+    """The kernels of a tensor's device; inside vmap, those that look for batched arguments first."""
+    if ft_vmap_depth:
+        return _backends[3]
     if isinstance(x, Tensor):
         return _backends[(<Tensor>x).dev]
     return _cpu
+
+
+def plain_backend(x):
+    """The kernels of a tensor's device, inside vmap too."""
+    return _backends[(<Tensor>x).dev] if isinstance(x, Tensor) else _cpu
+
+
+def set_batched_backend(kernels):
+    """Provide the kernels for batched tensors."""
+    _backends[3] = kernels
 
 
 def is_grad_enabled():

@@ -46,6 +46,9 @@ def to_list(Tensor x not None):
     """The values as nested lists, one level a dimension; a plain number for a 0-d tensor."""
     if x.dev == META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if x.dev == BATCHED:
+        raise RuntimeError("vmap: It looks like you're calling .tolist() on a Tensor. We don't support vmap over calling .tolist() on a"
+                           " Tensor: each sample has its own values.")
     if x.dev != CPU:
         x = x.cpu()
     if x.rank == 0:
@@ -70,4 +73,6 @@ cdef list edges_of(Tensor x, int dim, char *p, Py_ssize_t edge):
 
 def to_edges(Tensor x not None, Py_ssize_t edge):
     """Nested lists of the first and last `edge` indices of each dimension, an Ellipsis between them."""
+    if x.dev == BATCHED:
+        raise RuntimeError("vmap: a batched tensor cannot be printed element by element")
     return edges_of(x, 0, x.ptr, edge)

@@ -75,6 +75,8 @@ cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
         t.ptr = t.store.ptr
     elif dev == META:
         raise NotImplementedError("meta tensors: there are no tensors without memory here; use device='cpu', or torch.Size for shapes")
+    elif dev == BATCHED:
+        raise RuntimeError("vmap: this operation has no form for batched tensors: call it outside of vmap, or loop over the batch")
     else:
         hook("allocate")(t)
     return t

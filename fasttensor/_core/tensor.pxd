@@ -6,6 +6,7 @@ cdef enum:
     CPU = 0
     CUDA = 1
     META = 2
+    BATCHED = 3                     # stands for each sample of a batch inside vmap: its memory is that of another tensor
 
 # What a node runs for its gradients: (node, gradient or tuple of gradients) -> gradient | tuple
 ctypedef object (*backward_fn)(Node node, object grad)

@@ -1,11 +1,12 @@
 """Copies and conversions of dtype, device and memory format, with their gradients."""
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, is_dense, describe, CPU, CUDA, META
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, is_dense, describe, CPU, CUDA, META, BATCHED
 from fasttensor._core.dtype cimport *
 from fasttensor._core.device cimport device_code
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.device import device as device_class
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise cimport differentiable_cast
+from fasttensor.autograd.batched cimport as_batched, wrap
 
 
 class memory_format:
@@ -81,8 +82,11 @@ cdef bint in_format(Tensor x, object form) noexcept:
 
 
 cdef Tensor copy_of(Tensor x, object form):
-    cdef Tensor y = empty_in_format(x, x.code, form)
+    cdef Tensor y
     cdef Node node
+    if x.dev == BATCHED:
+        return wrap(copy_of(as_batched(x).value, contiguous_format if form is contiguous_format else None), as_batched(x).level)
+    y = empty_in_format(x, x.code, form)
     copy_into(y, x)
     if grad_enabled() and requires(x):
         node = new_node(identity_backward, "CloneBackward0")
@@ -131,6 +135,12 @@ cdef Tensor to_device(Tensor x, int dev, int code):
 cdef Tensor convert(Tensor x, int code, int dev, bint copy, object form):
     cdef Tensor y
     cdef Node node
+    if x.dev == BATCHED:
+        y = as_batched(x).value
+        y = convert(y, code, y.dev if dev == BATCHED else dev, copy, None)
+        return x if y is as_batched(x).value else wrap(y, as_batched(x).level)
+    if dev == BATCHED:
+        dev = x.dev
     if code == x.code and dev == x.dev and not copy and (form is None or form is preserve_format or contiguous_in(x, form)):
         return x
     if dev == x.dev:

@@ -1,10 +1,11 @@
 """Views of a part of the elements: select, slice, narrow, diagonals, windows, any strides."""
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport UINT8, INT64, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU, describe
+from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU, BATCHED, describe
 from fasttensor._core.checked cimport reach_of
 from fasttensor.autograd.history cimport geometry_of
 from fasttensor.autograd.views cimport cut, index_space, sizes_of
+from fasttensor.autograd.batched cimport as_batched, wrap
 
 
 cdef Tensor select_at(Tensor x, int dim, Py_ssize_t index):
@@ -89,6 +90,10 @@ def as_strided(input, size, stride, storage_offset=None):
     cdef int d, rank = len(size)
     cdef Py_ssize_t reach, offset = x.offset if storage_offset is None else storage_offset
     cdef size_t room
+    cdef Tensor value
+    if x.dev == BATCHED:
+        value = as_batched(x).value
+        return wrap(as_strided(value, (value.sizes[0], *size), (value.steps[0], *stride), storage_offset), as_batched(x).level)
     if rank != len(stride) or rank > 64:
         raise RuntimeError(f"as_strided: mismatch in length of strides and shape: {list(size)}, {list(stride)}")
     if offset < 0:

@@ -14,6 +14,7 @@ from fasttensor.autograd.recording cimport requires, new_node, add_input, set_hi
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor.autograd.outputs import fit, same_dtype
+from fasttensor.autograd.batched cimport Level, level_of, as_batched, wrap, padded
 
 cdef extern from "elementwise.h":
     enum:
@@ -103,6 +104,11 @@ cdef object call1(int op, object x, const double *par, object out):
     if not isinstance(x, Tensor):
         bad_operand(op, x, 1)
     t = <Tensor>x
+    if t.dev == BATCHED and out is None:
+        return batched_elementwise(op, 1, x, None, None, par)
+    if out is not None:
+        announce(watching != 0)
+        return finish_out(op, out, call1(op, x, par, None))
     code = t.code
     if code <= INT64 and row.promote == 1:
         code = default_float()
@@ -111,9 +117,6 @@ cdef object call1(int op, object x, const double *par, object out):
     if loop == NULL:
         unsupported(op, code)
     result = row.out[code]
-    if out is not None:
-        announce(watching != 0)
-        return finish_out(op, out, call1(op, x, par, None))
     if t.contig and t.dev == CPU:
         y = new_tensor(t.rank, t.sizes, result, CPU)
         p[0], p[1] = y.ptr, t.ptr
@@ -132,6 +135,8 @@ cdef object call1(int op, object x, const double *par, object out):
 cdef object finish_out(int op, object out, Tensor value):
     if not isinstance(out, Tensor):
         raise TypeError(f"{name_of(op)}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if value.dev == BATCHED or (<Tensor>out).dev == BATCHED:
+        raise RuntimeError(f"vmap: {name_of(op)}: out= is not supported inside vmap: use the result")
     if grad_enabled() and (requires(value) or requires(<Tensor>out)):
         raise RuntimeError(f"{name_of(op)}(): functions with out=... arguments don't support automatic differentiation,"
                            " but one of the arguments requires grad.")
@@ -288,6 +293,8 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     for v in (a, b, c)[:nin]:
         k += 1
         if isinstance(v, Tensor):
+            if (<Tensor>v).dev == BATCHED:
+                return batched_elementwise(op, nin, a, b, c, par)
             if first is None or (<Tensor>v).rank > first.rank:
                 first = <Tensor>v
         elif scalar_code(v) < 0:
@@ -327,6 +334,39 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     return y
 
 
+cdef object batched_elementwise(int op, int nin, object a, object b, object c, const double *par):
+    """The operation on the batch's own memory: only the dtypes and ranks of a sample decide how it broadcasts."""
+    cdef Level level = level_of((a, b, c))
+    cdef list operands = batched_operands(op, level, a, b, c)
+    cdef object y
+    if nin == 1:
+        y = call1(op, operands[0], par, None)
+    elif nin == 2:
+        y = call2(op, operands[0], operands[1], par, None)
+    else:
+        y = call3(op, operands[0], operands[1], operands[2], par, None)
+    return wrap(<Tensor>y, level)
+
+
+cdef list batched_operands(int op, Level level, object a, object b, object c):
+    cdef int code = result_code(a, b, c, rows[op].mask), rank = 0, k = 0
+    cdef list operands = []
+    cdef Tensor t
+    for v in (a, b, c):
+        if isinstance(v, Tensor) and (<Tensor>v).rank > rank:
+            rank = (<Tensor>v).rank
+    for v in (a, b, c):
+        if isinstance(v, Tensor):
+            t = v
+            # a sample of rank 0 must not decide the dtype as the batch of them would
+            if t.rank == 0 and t.code != code and not (rows[op].mask >> k) & 1:
+                t = differentiable_cast(t, code)
+            v = padded(t, level, rank)
+        operands.append(v)
+        k += 1
+    return operands
+
+
 cdef bint check_devices(int op, object a, object b, object c) except False:
     """All tensors on one device, but for 0-d CPU tensors, which act as numbers."""
     cdef int dev = -1
@@ -352,6 +392,8 @@ cdef Tensor differentiable_cast(Tensor x, int code):
     cdef Node node
     if x.code == code:
         return x
+    if x.dev == BATCHED:
+        return wrap(differentiable_cast(as_batched(x).value, code), as_batched(x).level)
     y = empty_as(x, code)
     copy_into(y, x)
     if code >= FLOAT16 and requires(x) and grad_enabled():

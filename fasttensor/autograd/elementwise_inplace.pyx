@@ -13,6 +13,7 @@ from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, row_label
+from fasttensor.autograd.batched cimport Level, Batched, as_batched, has_batched, living, padded
 
 cdef extern from "elementwise.h":
     enum:
@@ -34,6 +35,8 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         bad_operand(op, self, 1)
     x = <Tensor>self
     name = name_of(op) + "_"
+    if has_batched((self, b, c)):
+        return batched_inplace(op, x, b, c, par, name)
     check_inplace(x, name)
     if (op == FT_SUB or op == FT_RSUB) and (is_bool(x) or is_bool(b)):
         refuse_bool(op, x, b)
@@ -108,6 +111,28 @@ cdef object watched_inplace(int op, object self, object b, object c, const doubl
         announce(False)
         finish(token, result)
     return result
+
+
+cdef object batched_inplace(int op, Tensor x, object b, object c, const double *par, str name):
+    cdef Level level = living((x, b, c))
+    cdef int code = result_code(x, b, c, rows[op].mask), k = 1
+    cdef list others = []
+    cdef Tensor t
+    if not isinstance(x, Batched) or (<Batched>x).level is not level:
+        from fasttensor.autograd.writing import refuse_unbatched
+        refuse_unbatched(name, x, b if isinstance(b, Batched) else c)
+    for v in (b, c):
+        if isinstance(v, Tensor):
+            t = v
+            if t.rank > x.rank:
+                raise RuntimeError(f"{name}: {describe(t)} does not broadcast to the output {describe(x)}")
+            if t.rank == 0 and t.code != code and not (rows[op].mask >> k) & 1:
+                t = differentiable_cast(t, code)
+            v = padded(t, level, x.rank)
+        others.append(v)
+        k += 1
+    inplace(op, as_batched(x).value, others[0], others[1], par)
+    return x
 
 
 cdef bint fits(Tensor x, const Py_ssize_t *sizes) noexcept:

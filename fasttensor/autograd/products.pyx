@@ -1,7 +1,7 @@
 """The products that programs call most, recorded without an interpreted step: a @ b where b is a matrix or
 the batches are equal, x @ w.T + bias, and addmm. Rules for the others are in rules/matmul.py."""
 from fasttensor._core.dtype cimport BOOL, COMPLEX64, FLOAT32, FLOAT64, is_float_code
-from fasttensor._core.tensor cimport Tensor, Node, CPU
+from fasttensor._core.tensor cimport Tensor, Node, CPU, BATCHED
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
@@ -83,7 +83,7 @@ cdef bint fits(object a, object b) except -1:
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         return False
     x, y = a, b
-    if (y.rank < 2 or x.rank < 2 or x.code != y.code or x.dev != y.dev or x.code == BOOL
+    if (y.rank < 2 or x.rank < 2 or x.code != y.code or x.dev != y.dev or x.code == BOOL or x.dev == BATCHED
             or x.sizes[x.rank - 1] != y.sizes[y.rank - 2]):
         return False
     if y.rank == 2:
@@ -121,7 +121,7 @@ def try_vector(a, x):
     if not (isinstance(a, Tensor) and isinstance(x, Tensor)):
         return None
     m, v = a, x
-    if (v.rank != 1 or not 1 <= m.rank <= 2 or m.code != v.code or m.dev != v.dev or m.code == BOOL
+    if (v.rank != 1 or not 1 <= m.rank <= 2 or m.code != v.code or m.dev != v.dev or m.code == BOOL or m.dev == BATCHED
             or m.sizes[m.rank - 1] != v.sizes[0]):
         return None
     if m.dev == CPU:
@@ -234,6 +234,15 @@ cdef object linear_backward(Node node, object grad):
     return (gx, gw, gb) if len(node.inputs) > 2 else (gx, gw)
 
 
+def set_batched_linear(function):
+    """Provide the product for batched tensors: f(x, w, bias), None where it does not apply."""
+    global batched_linear
+    batched_linear = function
+
+
+batched_linear = None
+
+
 cpdef object try_linear(x, w, bias):
     """``x @ w.T + bias`` for x of two or more dimensions, w of (out, in) and bias of (out,) or None; None
     where the arguments are anything else."""
@@ -243,6 +252,8 @@ cpdef object try_linear(x, w, bias):
     if not (isinstance(x, Tensor) and isinstance(w, Tensor)) or not (bias is None or isinstance(bias, Tensor)):
         return None
     a, b = x, w
+    if a.dev == BATCHED or b.dev == BATCHED or (bias is not None and (<Tensor>bias).dev == BATCHED):
+        return batched_linear(x, w, bias)
     if (a.rank < 2 or b.rank != 2 or a.code != b.code or a.dev != b.dev or a.code == BOOL
             or a.sizes[a.rank - 1] != b.sizes[1]):
         return None

@@ -5,7 +5,7 @@ spares leaves a node of their own. Saved outputs are kept as detached aliases, s
 has no cycles and is freed by reference counting.
 """
 from fasttensor._core.dtype cimport is_float_code, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, describe
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, describe, BATCHED
 from fasttensor._core.dispatch cimport hook, grad_enabled, set_grad_enabled_flag, inference_enabled
 from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.history cimport refresh
@@ -30,6 +30,8 @@ cdef object edge(Tensor x):
             return None
     elif not x.needs_grad:
         return None
+    if x.dev == BATCHED:
+        raise RuntimeError(f"vmap: an operation on {describe(x)} has no form for batched tensors")
     return x if x.node is None else x.node
 
 

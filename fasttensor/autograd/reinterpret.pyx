@@ -1,11 +1,12 @@
 """What a tensor's memory is, and other readings of the same bytes."""
-from fasttensor._core.tensor cimport Tensor, Node, from_storage, CPU
+from fasttensor._core.tensor cimport Tensor, Node, from_storage, CPU, BATCHED
 from fasttensor._core.storage cimport new_storage
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, code_of, dtype_of, real_code, complex_code
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch cimport grad_enabled
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise cimport result_code
+from fasttensor.autograd.batched cimport as_batched, wrap
 
 
 def strides(Tensor x not None):
@@ -16,6 +17,8 @@ def strides(Tensor x not None):
 
 def data_ptr(self):
     """Address of the first element."""
+    if (<Tensor?>self).dev == BATCHED:
+        raise RuntimeError("vmap: data_ptr: a batched tensor has no memory of its own")
     return <size_t>(<Tensor?>self).ptr if (<Tensor>self).count else 0
 
 
@@ -26,6 +29,8 @@ def storage_offset(self):
 
 def storage_of(Tensor x not None):
     """The storage. A tensor that no constructor filled gets an empty one, so that it can be copied and saved."""
+    if x.dev == BATCHED:
+        raise RuntimeError("vmap: untyped_storage: a batched tensor has no memory of its own")
     if x.store is None and x.dev == CPU:
         x.store = new_storage(0)
         x.ptr = x.store.ptr
@@ -57,6 +62,8 @@ def view_dtype(Tensor x not None, d):
     cdef Py_ssize_t offset = x.offset
     cdef Tensor y
     cdef Node node
+    if x.dev == BATCHED and (x.rank or old == new):
+        return wrap(view_dtype(as_batched(x).value, d), as_batched(x).level)
     for i in range(x.rank):
         sizes[i], steps[i] = x.sizes[i], x.steps[i]
     if old != new:

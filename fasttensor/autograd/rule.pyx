@@ -5,7 +5,7 @@ the node itself is the `ctx`.
 """
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
-from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap
 from fasttensor._core.dispatch import install, set_hook
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
 from fasttensor.autograd.history cimport rebase, mark_view
@@ -37,6 +37,10 @@ cdef object run_rule(object rule, tuple args, bint user):
     cdef bint need = False, before = grad_enabled()
     cdef list flags
     cdef object out
+    if inside_vmap():
+        out = _batched(rule, args, user)
+        if out is not NotImplemented:
+            return out
     if before:
         for a in args:
             if isinstance(a, Tensor) and requires(<Tensor>a):
@@ -73,6 +77,15 @@ cdef object run_rule(object rule, tuple args, bint user):
     finally:
         set_grad_enabled_flag(before)
     return attach(node, rule, args, out)
+
+
+cdef object _batched = None
+
+
+def set_batched_rule(function):
+    """Provide what runs rules inside vmap: f(rule, args, user), NotImplemented where nothing is batched."""
+    global _batched
+    _batched = function
 
 
 cdef object forward_of(object rule, Node node, tuple args, bint user):

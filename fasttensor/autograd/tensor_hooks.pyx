@@ -1,22 +1,28 @@
 """A tensor's place in the graph: detaching, requiring grad, hooks, subclasses."""
 import weakref
 
-from fasttensor._core.tensor cimport Tensor, Node, alias, set_geometry
+from fasttensor._core.tensor cimport Tensor, Node, alias, set_geometry, BATCHED
 from fasttensor._core.dispatch import install
 from fasttensor.autograd.recording cimport requires, edge, new_node, add_input, set_history
 from fasttensor.autograd.copying cimport identity_backward
+from fasttensor.autograd.batched cimport as_batched, wrap
 from fasttensor.autograd.rule import node_hooks, retain_on
 
 
 def detach(self):
     """The same memory without history; it does not require grad."""
     cdef Tensor x = <Tensor?>self
+    if x.dev == BATCHED:
+        return wrap(detach(as_batched(x).value), as_batched(x).level)
     return alias(x)
 
 
 def detach_(self):
     """Cut this tensor from its history."""
     cdef Tensor x = self
+    if x.dev == BATCHED:
+        detach_(as_batched(x).value)
+        return x
     if x.base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
     x.node, x.needs_grad, x.nr = None, False, 0
@@ -55,6 +61,8 @@ class RemovableHandle:
 def register_hook(self, hook):
     """Call ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, takes its place."""
     cdef Tensor x = self
+    if x.dev == BATCHED:
+        raise RuntimeError("vmap: register_hook: hooks on batched tensors are not supported")
     if not requires(x):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     e = edge(x)
@@ -82,6 +90,8 @@ def register_post_accumulate_grad_hook(self, hook):
 def retain_grad(self):
     """Keep the gradient of this non-leaf tensor in ``grad`` too."""
     cdef Tensor x = self
+    if x.dev == BATCHED:
+        raise RuntimeError("vmap: retain_grad: batched tensors keep no gradient")
     if not requires(x):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     e = edge(x)
@@ -110,6 +120,8 @@ def node_register_prehook(node, hook):
 def make_subclass(cls, data, requires_grad=False):
     """A tensor of a subclass over the memory of `data`."""
     cdef Tensor x = <Tensor?>data
+    if x.dev == BATCHED:
+        return data
     cdef Tensor t = Tensor.__new__(cls)         # past a __new__ of the subclass, which may call this
     set_geometry(t, x.rank, x.sizes, x.steps)
     t.store, t.ptr, t.offset, t.code, t.dev = x.store, x.ptr, x.offset, x.code, x.dev

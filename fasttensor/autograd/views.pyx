@@ -3,12 +3,13 @@
 Reshaping and permuting go back by the inverse view; cutting (select, slice, diagonal ...) goes back
 by putting the gradient into zeros at the same place.
 """
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, MAX_DIMS
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, MAX_DIMS, BATCHED, CPU
 from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, shrink_to
 from fasttensor.autograd.history cimport mark_view, scatter_view, geometry_of, view_overlaps
+from fasttensor.autograd.batched cimport Batched, as_batched, memory_of, wrap
 
 
 # --- backward functions; out_meta holds what each needs ---
@@ -30,6 +31,8 @@ cdef bint recorded(Tensor x) noexcept:
 
 cdef Tensor finish_view(Tensor view, Tensor x, backward_fn run, str label, object meta):
     cdef Node node
+    if x.dev == BATCHED:
+        return view_of_batch(view, as_batched(x), run, label, meta)
     if recorded(x):
         node = new_node(run, label)
         add_input(node, x)
@@ -38,6 +41,46 @@ cdef Tensor finish_view(Tensor view, Tensor x, backward_fn run, str label, objec
     if not inference_enabled():
         mark_view(view, x)
     return view
+
+
+cdef Tensor view_of_batch(Tensor view, Batched x, backward_fn run, str label, object meta):
+    """The same view of every sample, given a sample's: the batch stays dimension 0."""
+    cdef Py_ssize_t sizes[65]
+    cdef Py_ssize_t steps[65]
+    cdef Tensor value = x.value, all_samples
+    cdef Py_ssize_t n = value.sizes[0]
+    cdef int d
+    if view.rank >= MAX_DIMS:
+        raise RuntimeError(f"vmap: a tensor can have at most {MAX_DIMS} dimensions, the batch's included")
+    sizes[0], steps[0] = n, value.steps[0]
+    for d in range(view.rank):
+        sizes[d + 1], steps[d + 1] = view.sizes[d], view.steps[d]
+    all_samples = new_view(value, view.rank + 1, sizes, steps, view.offset)
+    if meta is not None:
+        if run is reshape_backward:
+            meta = (n,) + <tuple>meta
+        elif run is expand_backward:
+            run, meta = expand_batch_backward, (1, (n,) + <tuple>meta)
+        elif run is expand_batch_backward:
+            meta = (meta[0] + 1, (n,) + <tuple>meta[1])
+        elif label == "PermuteBackward0":
+            meta = (0,) + tuple([d + 1 for d in <tuple>meta])
+        elif view_overlaps(memory_of(x)):
+            # places in a sample's index space are places in that of all samples, which lie one after another
+            meta = ((n,) + meta[0], (x.count,) + meta[1], meta[2], (n,) + meta[3], None, n * x.count)
+        else:
+            meta = geometry_of(all_samples, value)
+    return wrap(finish_view(all_samples, value, run, label, meta), x.level)
+
+
+cdef object expand_batch_backward(Node node, object grad):
+    """Sums over the dimensions that each sample was expanded along; the first dimensions are batches."""
+    cdef Tensor g = grad
+    cdef int lead = node.out_meta[0], d, added
+    cdef tuple sizes = node.out_meta[1]
+    added = g.rank - len(sizes)
+    cdef list dims = [d for d in range(lead, g.rank) if d < lead + added or (sizes[d - added] == 1 and g.sizes[d] != 1)]
+    return g.sum(dims, True).reshape(sizes) if dims else g
 
 
 cdef tuple sizes_of(Tensor x):
@@ -62,12 +105,15 @@ cdef Tensor index_space(Tensor x):
     cdef Py_ssize_t steps[64]
     cdef Py_ssize_t run = 1
     cdef int d
-    if x.contig or not recorded(x) or not view_overlaps(x):
+    cdef Tensor memory = memory_of(x), flat
+    if memory.contig or not recorded(x) or not view_overlaps(memory):
         return None
     for d in range(x.rank - 1, -1, -1):
         steps[d] = run
         run *= max(x.sizes[d], 1)
-    return new_view(x, x.rank, x.sizes, steps, 0)
+    flat = new_view(x, x.rank, x.sizes, steps, 0)
+    flat.dev = memory.dev
+    return flat
 
 
 # --- reshaping ---

@@ -1,6 +1,6 @@
 """Whole-tensor writes, with their gradients; other memory under a tensor."""
 from libc.string cimport memmove
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META, MAX_DIMS
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META, BATCHED, MAX_DIMS
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
@@ -11,6 +11,8 @@ from fasttensor.autograd.recording cimport requires, add_input, shrink_to
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport differentiable_cast
 from fasttensor.autograd.copying cimport to_device, with_channels_last
+from fasttensor.autograd.batched cimport Level, Batched, as_batched, living, padded
+from fasttensor.autograd.batched import replace_value
 from fasttensor.autograd.copying import channels_last, channels_last_3d
 
 
@@ -35,6 +37,24 @@ cdef void zero_memory(Tensor z):
         fill(z, &zero)
 
 
+cdef Tensor write_batch(Tensor x, Tensor s):
+    """copy_ where one of the two is batched."""
+    cdef Level level = living((x, s))
+    if not isinstance(x, Batched) or (<Batched>x).level is not level:
+        refuse_unbatched("copy_", x, s)
+    if s.rank > x.rank:
+        raise RuntimeError(f"copy_: {describe(s)} does not broadcast to {describe(x)}")
+    copy_(as_batched(x).value, padded(s, level, x.rank))
+    return x
+
+
+def refuse_unbatched(name, x, other):
+    """A write of different values for each sample into memory that all samples share."""
+    raise RuntimeError(f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that"
+                       f" has more elements than `self`: {name} would write {describe(other)} of each sample into {describe(x)}, which all"
+                       " samples share. Use the out-of-place operation, or make `self` with new_zeros or zeros_like of a batched tensor.")
+
+
 def copy_(self, src, non_blocking=False):
     """Write `src`, broadcast and converted, into this tensor."""
     cdef Tensor x = self, s
@@ -45,6 +65,8 @@ def copy_(self, src, non_blocking=False):
     s = <Tensor>src
     if s is x:
         return x
+    if x.dev == BATCHED or s.dev == BATCHED:
+        return write_batch(x, s)
     check_inplace(x, "copy_")
     recording = grad_enabled() and (requires(x) or requires(s)) and x.code >= FLOAT16
     copy_into(x, s)
@@ -73,6 +95,11 @@ def fill_(self, value):
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {v.rank} dimensions.")
     elif scalar_code(value) < 0:
         raise TypeError(f"fill_(): argument 'value' must be Number or Tensor, not {type(value).__name__}")
+    if x.dev == BATCHED or (v is not None and v.dev == BATCHED):
+        if v is not None:
+            return write_batch(x, v)
+        fill_(as_batched(x).value, value)
+        return x
     check_inplace(x, "fill_")
     cdef bint recording = grad_enabled() and (requires(x) or (v is not None and requires(v)))
     if v is not None:
@@ -113,6 +140,8 @@ def resize_(self, *sizes, memory_format=None):
     if not sizes:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
     cdef tuple shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    if x.dev == BATCHED:
+        raise RuntimeError("vmap: resize_ of a batched tensor is not supported: use reshape, or a new tensor")
     if requires(x):
         raise RuntimeError("cannot resize variables that require grad")
     if len(shape) > MAX_DIMS:
@@ -151,6 +180,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Make this tensor show the memory of another tensor or storage."""
     cdef Tensor x = self, y
     cdef Py_ssize_t zero = 0
+    if x.dev == BATCHED or (isinstance(source, Tensor) and (<Tensor>source).dev == BATCHED):
+        raise RuntimeError("vmap: set_ of a batched tensor is not supported")
     if source is None:
         set_geometry(x, 1, &zero, NULL)
         x.store, x.offset = new_storage(0), 0
@@ -186,6 +217,10 @@ cdef list contiguous_strides(size):
 def become(self, view, str name):
     """Give this tensor the geometry, and the history, of a view of itself."""
     cdef Tensor x = self, v = view
+    if x.dev == BATCHED:
+        become(as_batched(x).value, as_batched(v).value, name)
+        replace_value(x, as_batched(x).value)
+        return x
     check_inplace(x, name)
     set_geometry(x, v.rank, v.sizes, v.steps)
     x.ptr, x.offset = v.ptr, v.offset

@@ -2,6 +2,7 @@
 
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import CholeskyEx, LuFactorEx, Qr, permutation, unit_lower
 from fasttensor.autograd.rules.linalg_spectral import Eig, Eigh, Svd
@@ -193,7 +194,7 @@ def geqrf(input, *, out=None):
     if input.requires_grad and is_grad_enabled():
         raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr")
     packed, tau, info = backend(input).geqrf(input)
-    if bool((info < 0).any()):
+    if bool((all_samples(info) < 0).any()):
         failed = info < 0
         packed = packed.masked_fill(failed.reshape(failed.shape + (1, 1)), float("nan"))
         tau = tau.masked_fill(failed.unsqueeze(-1), float("nan"))
@@ -258,7 +259,7 @@ def eigen_check(name, A, info):
 
 
 def finite(name, A):
-    if A.numel() and not bool(A.isfinite().all()):
+    if A.numel() and not bool(all_samples(A).isfinite().all()):
         raise RuntimeError(f"{name}: input should not contain infs or NaNs, got {description(A)} with some")
 
 

@@ -2,6 +2,7 @@
 from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.batched import all_samples, is_inside, spread_draws
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.functional.common import give
@@ -30,6 +31,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         made = empty(size, out=out, dtype=dtype, device=device)
+        made = spread_draws(made) if is_inside() else made
         made.normal_(mean, std, generator=generator)
         if requires_grad:
             made.requires_grad = True
@@ -37,7 +39,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if isinstance(std, Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and not bool((std.detach() >= 0).all()):
+        if std.numel() and not bool((all_samples(std.detach()) >= 0).all()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
@@ -46,19 +48,16 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
 
 
 def _normal_of(mean, std):
-    def draw(*tensors_and_generator):
-        generator = tensors_and_generator[-1]
-        first = mean if isinstance(mean, Tensor) else std
-        if isinstance(mean, Tensor) and isinstance(std, Tensor):
-            made = mean.new_empty((mean + std).shape)
-        else:
-            made = first.new_empty(first.shape)
+    def draw(*given):
+        *tensors, generator = given
+        mean_ = tensors[0] if isinstance(mean, Tensor) else mean
+        std_ = tensors[-1] if isinstance(std, Tensor) else std
+        first = tensors[0]
+        made = first.new_empty((mean_ + std_).shape if len(tensors) == 2 else first.shape)
+        backend(made).normal_(made, 0.0, 1.0 if isinstance(std, Tensor) else float(std), generator)
         if isinstance(std, Tensor):
-            backend(made).normal_(made, 0.0, 1.0, generator)
-            made = made * std.detach()
-        else:
-            backend(made).normal_(made, 0.0, float(std), generator)
-        return made + (mean.detach() if isinstance(mean, Tensor) else mean)
+            made = made * std_.detach()
+        return made + (mean_.detach() if isinstance(mean, Tensor) else mean)
     return draw
 
 

@@ -3,6 +3,7 @@ import warnings
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import is_inside, spread_draws
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.dropout import NativeDropout, RreluWithNoise
@@ -55,6 +56,7 @@ def _drop_alpha(input, p, training, inplace, feature):
         noise = input.new_empty(tuple(input.shape[:2]) + (1,) * (input.ndim - 2))
     else:
         noise = empty_like(input)
+    noise = spread_draws(noise) if is_inside() else noise
     backend(noise).bernoulli_(noise, 1.0 - p, None)
     a = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
     shift = (noise - 1).mul_(_ALPHA * a).add_(_ALPHA * a * p)

@@ -1,5 +1,6 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
+from fasttensor.autograd.batched import find_level, is_inside, spread
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
@@ -203,12 +204,13 @@ def index_put_(self, indices, values, accumulate=False):
 
 def index_put(input, indices, values, accumulate=False):
     """Out-of-place version of ``Tensor.index_put_``."""
-    return index_put_(fresh(input), indices, values, accumulate)
+    return index_put_(fresh(input, *indices, values), indices, values, accumulate)
 
 
-def fresh(x):
-    """A copy to write to, which no expanded dimension survives."""
-    return x.clone() if x.is_contiguous() else x.contiguous()
+def fresh(x, *others):
+    """A copy to write the others into, which no expanded dimension survives; inside vmap, one a sample where only they are batched."""
+    copy = x.clone() if x.is_contiguous() else x.contiguous()
+    return spread(copy, *others) if is_inside() else copy
 
 
 def check_vector(index, name):
@@ -280,7 +282,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
-    return index_add_(fresh(input), dim, index, source, alpha=alpha)
+    return index_add_(fresh(input, index, source), dim, index, source, alpha=alpha)
 
 
 def index_copy_(self, dim, index, source):
@@ -297,7 +299,7 @@ def index_copy(input, dim, index, source):
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.]))
     tensor([0., 0., 5.])
     """
-    return index_copy_(fresh(input), dim, index, source)
+    return index_copy_(fresh(input, index, source), dim, index, source)
 
 
 def index_fill_(self, dim, index, value):
@@ -316,6 +318,11 @@ def index_fill_(self, dim, index, value):
     index = index.reshape(-1)
     if value.requires_grad:
         # A slice that is named twice is still filled once.
+        if find_level(index) is not None:
+            from fasttensor.functional.ranges import arange
+            shape = [1] * self.dim()
+            shape[dim] = -1
+            return self.masked_fill_((arange(self.shape[dim]).unsqueeze(1) == index).any(1).reshape(shape), value)
         from fasttensor.functional.searching import unique
         index = unique(index)
     return apply(IndexPut, self, value, SET, *((None,) * dim), index)
@@ -329,7 +336,7 @@ def index_fill(input, dim, index, value):
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0]), 7)
     tensor([7., 0., 0.])
     """
-    return index_fill_(fresh(input), dim, index, value)
+    return index_fill_(fresh(input, index, value), dim, index, value)
 
 
 @with_out

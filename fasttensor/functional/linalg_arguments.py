@@ -1,5 +1,6 @@
 """What the functions of linear algebra check: matrices, their dtypes, LAPACK's verdicts."""
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.functional.dims import tensor_argument
 
 
@@ -54,6 +55,7 @@ def batches(name, *tensors):
 
 def check(name, info, text):
     """Raise LinAlgError for the first matrix whose info is not 0; text(info) says what that means."""
+    info = all_samples(info)
     if info.ndim == 0:
         value = int(info)
         where = ""

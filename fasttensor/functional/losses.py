@@ -1,6 +1,7 @@
 """Losses of classification and regression whose heart is a kernel or one elementwise row."""
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.loss import CtcLoss, NllLoss
@@ -207,6 +208,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated."
                          " Please ensure they have the same size.")
     values = input.detach()
+    values = all_samples(values)
     if input.numel() and bool(((values < 0) | (values > 1)).any()):
         raise RuntimeError(f"binary_cross_entropy(): all elements of input should be between 0 and 1, got {description(input)}"
                            " with others; use binary_cross_entropy_with_logits for logits")
@@ -277,7 +279,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         elif input.ndim != var.ndim or sum(a != b for a, b in zip(input.shape, var.shape)) > 1 or \
                 not all(a == b or b == 1 for a, b in zip(input.shape, var.shape)):
             raise ValueError(f"gaussian_nll_loss(): var is of incorrect size, got {description(var)} for {description(input)}")
-    if bool((var < 0).any()):
+    if bool((all_samples(var) < 0).any()):
         raise ValueError("gaussian_nll_loss(): var has negative entry/entries")
     low = var.detach().clamp(min=eps) - var.detach()
     var = var + low                 # the bound is not differentiated

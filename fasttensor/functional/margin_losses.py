@@ -1,5 +1,6 @@
 """Losses that compare scores or distances with a margin, written over other functions."""
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick
 from fasttensor.functional.distance import pairwise_distance
@@ -82,6 +83,7 @@ def columns(x):
 
 
 def check_classes(name, y, low, classes):
+    y = all_samples(y)
     if y.numel() and (int(y.min()) < low or int(y.max()) >= classes):
         raise RuntimeError(f"{name}(): target out of range: expected {low} <= target < {classes}, got values from {int(y.min())} to {int(y.max())}")
 

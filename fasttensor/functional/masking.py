@@ -1,4 +1,5 @@
 """Masks and flat positions: masked_fill, masked_select, masked_scatter, nonzero, take, put."""
+from fasttensor.autograd.batched import spread
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
 from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
@@ -39,7 +40,7 @@ def put(input, index, source, accumulate=False):
         raise RuntimeError(f"put(): Expected a long tensor for index, but got {description(index)}")
     if index.numel() != source.numel():
         raise IndexError(f"put(): Expected source and index to have the same number of elements, but got {description(source)} and {description(index)}")
-    flat = input.reshape(-1).clone()
+    flat = spread(input.reshape(-1).clone(), index, source)
     if index.numel():
         if not input.numel():
             raise IndexError("put(): tried to put elements into an empty tensor")

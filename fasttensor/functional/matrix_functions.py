@@ -2,6 +2,7 @@
 
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.batched import all_samples, find_level
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import Det, Slogdet
 from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
@@ -82,7 +83,7 @@ def tolerances(name, A, atol, rtol):
     for value in (atol, rtol):
         if isinstance(value, Tensor) and value.is_complex():
             raise RuntimeError(f"{name}: atol and rtol tensors of complex type are not supported, got {description(value)}")
-    given = atol is not None and (bool((atol > 0).any()) if isinstance(atol, Tensor) else atol > 0)
+    given = atol is not None and (bool((all_samples(atol) > 0).any()) if isinstance(atol, Tensor) else atol > 0)
     relative = rtol if rtol is not None else 0.0 if given else finfo(A.dtype).eps * max(A.shape[-2:])
     absolute = 0.0 if atol is None else atol
 
@@ -109,6 +110,9 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     limit = tolerances(name, A, atol, rtol)
     if A.numel() == 0:
         return deliver(name, out, A.mH.clone())
+    if find_level(atol, rtol) is not None:
+        from fasttensor.autograd.batching.loop import each_sample
+        return each_sample(lambda a, t, r: pinv(a, None, hermitian, atol=t, rtol=r), A, atol, rtol)
     y, info = apply(Pinv, A, limit, bool(hermitian))
     check(name, info, no_convergence)
     return deliver(name, out, y)
@@ -159,7 +163,7 @@ def cond(A, p=None, *, out=None):
     y = inv_ex(A)
     found = matrix_norm(A, p) * matrix_norm(y.inverse, p)
     failed = y.info != 0
-    return deliver(name, out, found.masked_fill(failed, float("inf")) if bool(failed.any()) else found)
+    return deliver(name, out, found.masked_fill(failed, float("inf")) if bool(all_samples(failed).any()) else found)
 
 
 def lstsq(input, b, rcond=None, *, driver=None):
@@ -201,11 +205,11 @@ def lstsq(input, b, rcond=None, *, driver=None):
     else:
         x, rank, values, info = backend(A).least_squares(A.detach(), start, driver, rcond)
         rank = None if rank is None else rank.long()
-        if bool((info < 0).any()):
+        if bool((all_samples(info) < 0).any()):
             raise RuntimeError(f"{name}: The algorithm failed because the input contains non-finite values.")
         check(name, info, lambda value: "The least squares solution could not be computed because the input matrix does not have full rank"
                                         f" (error code: {value}).")
-    full = driver == "gels" or rank is not None and bool((rank == n).all())
+    full = driver == "gels" or rank is not None and bool((all_samples(rank) == n).all())
     solution = x[..., :n, :]
     if is_grad_enabled() and (A.requires_grad or B.requires_grad):
         solution = pinv(A) @ B

@@ -6,6 +6,7 @@ from fasttensor._core import construct
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.batched import is_inside, spread_draws
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
@@ -29,7 +30,8 @@ def _fresh(op, size, named, dtype, device, layout, out):
     only_strided(op, layout)
     if out is not None:
         return prepare(out, construct.shape_from(op, size), dtype)
-    return construct.empty(op, size, dtype, device)
+    made = construct.empty(op, size, dtype, device)
+    return spread_draws(made) if is_inside() else made
 
 
 def _leaf(made, requires_grad):
@@ -153,7 +155,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 def _like(op, input, dtype, device, layout, memory_format):
     must_be_tensor(op, input)
     only_strided(op, layout)
-    return empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    return spread_draws(made) if is_inside() else made
 
 
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):

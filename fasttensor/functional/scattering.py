@@ -1,4 +1,5 @@
 """gather and scatter: one index an element, along one dimension."""
+from fasttensor.autograd.batched import is_inside, spread
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Gather, Scatter, SET, ADD, MULTIPLY
 from fasttensor.autograd.rules.scatter_reduce import ScatterReduce
@@ -44,6 +45,12 @@ def write(x, dim, index, src, how, name):
     return apply(Scatter, x, dim, index, src, how)
 
 
+def copy_for(x, *others):
+    """A contiguous copy to write the others into; inside vmap, one a sample where only they are batched."""
+    copy = x.clone().contiguous()
+    return spread(copy, *others) if is_inside() else copy
+
+
 def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
     """In-place version of ``scatter``."""
     if src is None and value is None:
@@ -66,7 +73,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     tensor([6., 0., 5.])
     """
     need_tensor(input, "scatter")
-    return scatter_(input.clone().contiguous(), dim, index, src, value, reduce=reduce)
+    return scatter_(copy_for(input, index, src, value), dim, index, src, value, reduce=reduce)
 
 
 def scatter_add_(self, dim, index, src):
@@ -84,7 +91,7 @@ def scatter_add(input, dim, index, src):
     tensor([0., 5.])
     """
     need_tensor(input, "scatter_add")
-    return scatter_add_(input.clone().contiguous(), dim, index, src)
+    return scatter_add_(copy_for(input, index, src), dim, index, src)
 
 
 @with_out

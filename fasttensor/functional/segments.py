@@ -1,4 +1,5 @@
 """Rarely used neighbours of indexing: segment_reduce, nonzero_static, fill_diagonal_, embedding_renorm_."""
+from fasttensor.autograd.batched import all_samples
 from fasttensor.functional.arguments import check_writable, deliver, description, need_tensor
 from fasttensor.functional.embedding import renorm_rows
 from fasttensor.functional.masking import nonzero
@@ -33,9 +34,9 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         raise RuntimeError(f"segment_reduce(): {'lengths' if offsets is None else 'offsets'} must have data's shape before axis {axis} and one "
                            f"dimension more, got {description(sizes)} for {description(data)}")
     if not unsafe and sizes.numel():
-        if sizes.min().item() < 0:
+        if all_samples(sizes).min().item() < 0:
             raise RuntimeError("segment_reduce(): lengths contains negative value!")
-        if (sizes.sum(-1) != data.shape[axis]).any().item():
+        if (all_samples(sizes).sum(-1) != data.shape[axis]).any().item():
             raise RuntimeError(f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis) = {data.shape[axis]}")
     segments = sizes.shape[-1]
     start = NEUTRAL[reduce] if initial is None else initial

@@ -3,6 +3,7 @@ from math import prod
 
 from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
 from fasttensor.functional.dims import deliver, tensor_argument
@@ -252,7 +253,7 @@ def product(name, A, tau, out):
         y = reflections(A, tau, start)
         return deliver(name, out, y)
     y, info = backend(A).orgqr(A, tau)
-    return deliver(name, out, y if not bool((info < 0).any()) else y * float("nan"), True)
+    return deliver(name, out, y if not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
 
 
 def orgqr(input, tau, *, out=None):
@@ -274,7 +275,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     if is_grad_enabled() and (input.requires_grad or tau.requires_grad or other.requires_grad):
         return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)), True)
     y, info = backend(input).ormqr(input, tau, other, bool(left), bool(transpose))
-    return deliver(name, out, y if info is None or not bool((info < 0).any()) else y * float("nan"), True)
+    return deliver(name, out, y if info is None or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
 
 
 def tensorinv(A, ind=2, *, out=None):
