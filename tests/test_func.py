@@ -29,7 +29,8 @@ def test_gradients():
 
 def test_nested_gradients():
     x = torch.tensor(2.0)
-    f = lambda x: x ** 4
+    def f(x):
+        return x ** 4
     assert [grad(f)(x).item(), grad(grad(f))(x).item(), grad(grad(grad(f)))(x).item()] == [32.0, 48.0, 48.0]
     # each level differentiates its own variable
     assert grad(lambda x: x * grad(lambda y: x * y)(x))(x).item() == 4.0
@@ -62,7 +63,8 @@ def test_products():
 
 @pytest.mark.parametrize("transform", [jacrev, jacfwd])
 def test_jacobians(transform):
-    f = lambda x: torch.stack([x.sum(), x[0] * x[1]]).unsqueeze(0)
+    def f(x):
+        return torch.stack([x.sum(), x[0] * x[1]]).unsqueeze(0)
     assert transform(f)(X).tolist() == [[[1, 1, 1], [2, 1, 0]]]
     j = transform(lambda a, b: {"p": a.outer(b), "s": a.sum()}, argnums=(0, 1))(X[:2], X)
     assert j["p"][0].shape == (2, 3, 2) and j["p"][1].shape == (2, 3, 3) and j["s"][1].tolist() == [0, 0, 0]
@@ -105,8 +107,10 @@ def test_gradients_of_each_sample():
 def test_second_derivatives_of_each_sample():
     w, b = torch.randn(3, 4), torch.randn(3)
     x = torch.randn(5, 4)
-    loss = lambda w, b, x: (F.linear(x, w, b).tanh() ** 2).sum()
-    penalty = lambda w, b, x: (grad(loss, argnums=2)(w, b, x) ** 2).sum()
+    def loss(w, b, x):
+        return (F.linear(x, w, b).tanh() ** 2).sum()
+    def penalty(w, b, x):
+        return (grad(loss, argnums=2)(w, b, x) ** 2).sum()
     got = vmap(grad(penalty, argnums=(0, 1)), in_dims=(None, None, 0))(w, b, x)
     for i in range(5):
         for g, want in zip(got, grad(penalty, argnums=(0, 1))(w, b, x[i])):
@@ -118,7 +122,8 @@ def test_ensembles():
     x = torch.randn(2, 2, 4, 4)
     params, buffers = func.stack_module_state(models)
     assert params["0.weight"].is_leaf and params["0.weight"].requires_grad and params["0.weight"].shape == (3, 3, 2, 3, 3)
-    call = lambda p, b, x: func.functional_call(models[0], (p, b), (x,))
+    def call(p, b, x):
+        return func.functional_call(models[0], (p, b), (x,))
     y = vmap(call, in_dims=(0, 0, None))(params, buffers, x)
     assert torch.allclose(y, torch.stack([m(x) for m in models]), atol=1e-5)
     y.sum().backward()

@@ -12,7 +12,7 @@ cdef class Batched(Tensor):
     cdef readonly Level level
 
 cdef Batched as_batched(Tensor x)
-cdef Tensor memory_of(Tensor x) noexcept                      # the tensor behind all batches
+cdef Tensor memory_of(Tensor x)                      # the tensor behind all batches
 cdef Tensor wrap(Tensor value, Level level)
 cdef Level level_of(object values)                          # the innermost level among the values, in lists too; None without
 cdef Level living(object values)                            # the same; raises where that vmap has ended

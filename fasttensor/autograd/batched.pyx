@@ -141,7 +141,7 @@ cdef Batched as_batched(Tensor x):
     return <Batched>x
 
 
-cdef Tensor memory_of(Tensor x) noexcept:
+cdef Tensor memory_of(Tensor x):
     while isinstance(x, Batched):
         x = (<Batched>x).value
     return x

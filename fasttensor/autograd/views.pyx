@@ -3,7 +3,7 @@
 Reshaping and permuting go back by the inverse view; cutting (select, slice, diagonal ...) goes back
 by putting the gradient into zeros at the same place.
 """
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, MAX_DIMS, BATCHED, CPU
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, MAX_DIMS, BATCHED
 from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
