@@ -8,9 +8,9 @@ from fasttensor._core.tensor cimport Tensor, set_geometry, describe, BATCHED
 from fasttensor._core.dispatch cimport enter_vmap, inside_vmap
 from fasttensor._core.dispatch import set_hook
 from fasttensor._core import construct
-import threading
+from _thread import _local         # threading.local, without what else threading imports
 
-cdef object _stack = threading.local()
+cdef object _stack = _local()
 
 
 cdef class Level:
