@@ -33,6 +33,7 @@ CASES = {
     "loss": (lambda x, i: (F.cross_entropy(x, i % 4), F.cross_entropy(x, i, reduction="none"), F.nll_loss(x, i, reduction="sum")), X, I),
     "images": (lambda x: (F.max_pool2d(x, 2), F.avg_pool2d(x, 2), F.interpolate(x, scale_factor=2), F.pad(x, (1, 0, 2, 1)), F.unfold(x, 3)), IMAGES),
     "complex": (lambda x, y: torch.view_as_real(torch.complex(x, y)).sum(-1), X, Y),
+    "complex, broadcast": (lambda x, y: torch.view_as_real(torch.complex(x[:, :1], y[0])), X, Y),
     "fft": (lambda x, y: torch.fft.rfft(x).abs(), X, Y),
     "new": (lambda x, y: torch.zeros_like(x).add_(y) + x.new_ones(2, 1).mul_(y[:, :1]) + torch.full_like(x, 2.0), X, Y),
 }

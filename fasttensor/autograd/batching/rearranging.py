@@ -58,11 +58,13 @@ def view_scatter(level, rule, x, src, view):
 def everywhere(level, rule, *tensors):
     """Elementwise rules that the operation table does not hold."""
     rank = max(t.dim() for t in tensors)
-    return apply(rule, *[padded(t, level, rank).expand(level.size, *shape_of(tensors, rank)) for t in tensors])
+    return apply(rule, *[padded(t, level, rank).expand(level.size, *broadcast(tensors, rank)) for t in tensors])
 
 
-def shape_of(tensors, rank):
-    return next(tuple(t.shape) for t in tensors if t.dim() == rank)
+def broadcast(tensors, rank):
+    """The shape of a sample's result."""
+    shapes = [(1,) * (rank - t.dim()) + tuple(t.shape) for t in tensors]
+    return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*shapes))
 
 
 def as_complex(level, rule, x):
