@@ -68,7 +68,7 @@ def test_compare_names_what_became_slower_at_each_thread_count(tmp_path, monkeyp
 def test_memory_of_a_step_is_measured_and_compared():
     names = memory.training(list(steps.STEPS), "")
     assert "step/resnet18_cifar_sgd" in names and "step/adam_2M" not in names
-    path = os.pathsep.join([str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(Path(fasttensor.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     found = memory.measure(sys.executable, "fasttensor", "step/mlp_64x784_adam", 1, dict(os.environ, PYTHONPATH=path), 2)
     # 203,530 parameters of 4 bytes, each with a gradient and two averages
     assert 0.8e6 < found["built"] and 3.2e6 < found["peak"] < 30e6

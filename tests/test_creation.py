@@ -243,3 +243,24 @@ def test_lists():
     x = torch.arange(6).reshape(2, 3).t()
     assert x.tolist() == [[0, 3], [1, 4], [2, 5]] and torch.tensor(x.tolist()).equal(x)
     assert torch.tensor([True]).tolist() == [True] and torch.tensor([1 + 2j]).tolist() == [1 + 2j]
+
+
+def test_number_types_are_double_precision():
+    for value, wanted in ((float, torch.float64), (complex, torch.complex128), (int, torch.int64), (bool, torch.bool)):
+        assert torch.ones(2, dtype=value).dtype == torch.zeros(2).to(value).dtype == torch.tensor([1], dtype=value).dtype == wanted
+    assert torch.ones(2).sum(dtype=float).dtype == torch.nn.Linear(2, 2, dtype=float).weight.dtype == torch.float64
+    assert torch.nn.Linear(2, 2).to(float).weight.dtype == torch.nn.Linear(2, 2).to(dtype=float).weight.dtype == torch.float64
+    assert torch.finfo(float).eps == 2.0 ** -52
+
+
+def test_no_array_of_what_requires_grad():
+    numpy = pytest.importorskip("numpy")
+    x = torch.ones(2, requires_grad=True)
+    for make in (numpy.asarray, numpy.array):
+        with pytest.raises(RuntimeError, match="requires grad"):
+            make(x)
+    with pytest.raises(BufferError, match="requires grad"):
+        memoryview(x)
+    with torch.no_grad():
+        assert numpy.asarray(x).tolist() == [1, 1]
+    assert numpy.asarray(x.detach()).tolist() == [1, 1]

@@ -109,17 +109,17 @@ cdef dtype dtype_of(int code):
 
 
 cdef int code_of(object value) except -1:
-    """The code of a dtype, or of one of Python's number types."""
+    """The code of a dtype, or of one of Python's number types: float and complex are double precision, as in PyTorch."""
     if isinstance(value, dtype):
         return (<dtype>value).code
     if value is float:
-        return _default
+        return FLOAT64
     if value is bool:
         return BOOL
     if value is int:
         return INT64
     if value is complex:
-        return default_complex()
+        return COMPLEX128
     raise TypeError(f"expected a fasttensor dtype such as fasttensor.float32, got {type(value).__name__} {value!r}")
 
 

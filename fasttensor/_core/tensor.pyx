@@ -286,6 +286,8 @@ cdef class Tensor:
             raise BufferError("this tensor is not in the CPU's memory: copy it with .cpu() first")
         if self.code == BFLOAT16:
             raise BufferError("the buffer protocol has no bfloat16: convert with .float() first")
+        if self.requires_grad:              # numpy then asks __array__, which says the same
+            raise BufferError("this tensor requires grad, and writes to a buffer are not recorded: use .detach() first")
         cdef bint read_only = self.store is not None and self.store.read_only
         cdef bint columns = is_columns(self)
         if flags & PyBUF_WRITABLE and read_only:

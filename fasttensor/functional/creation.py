@@ -12,6 +12,10 @@ COMPLEX_OF = {"float32": DTYPES["complex64"], "float64": DTYPES["complex128"]}
 
 # --- shared by all factories ---
 
+# Python's number types; float and complex are double precision, as in PyTorch
+NUMBERS = {float: DTYPES["float64"], complex: DTYPES["complex128"], int: DTYPES["int64"], bool: DTYPES["bool"]}
+
+
 def dtype_code(dtype):
     """The dtype's number in the kernels."""
     return _CODES[dtype.name]
@@ -23,9 +27,7 @@ _CODES = {name: code for code, name in enumerate(("bool", "uint8", "int8", "int1
 
 def as_dtype(dtype):
     """A dtype from a dtype, one of Python's number types, or None."""
-    if dtype in (float, int, bool, complex):
-        return get_default_dtype() if dtype is float else _int64 if dtype is int else _bool if dtype is bool else COMPLEX_OF.get(get_default_dtype().name)
-    return dtype
+    return NUMBERS.get(dtype, dtype)
 
 
 def finish(made, out=None, requires_grad=False, device=None):

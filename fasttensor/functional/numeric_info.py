@@ -27,7 +27,7 @@ class finfo:
     """
 
     def __init__(self, type=None):
-        d = get_default_dtype() if type is None else type
+        d = get_default_dtype() if type is None else DTYPES["float64"] if type is float else type
         if not isinstance(d, dtype) or not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
         name = d.to_real().name

@@ -3,6 +3,8 @@ import fasttensor as ft
 
 from .parameter import Parameter
 
+_NUMBERS = {float: ft.float64, complex: ft.complex128}      # Python's types as dtypes
+
 
 def _parse_to(args, kwargs):
     """(device, dtype, non_blocking, memory_format) of the forms that `to` takes."""
@@ -68,6 +70,9 @@ class ConvertMixin:
         >>> nn.Linear(2, 2).to(torch.float64).weight.dtype
         torch.float64
         """
+        args = [_NUMBERS.get(a, a) if isinstance(a, type) else a for a in args]
+        if isinstance(kwargs.get("dtype"), type):
+            kwargs["dtype"] = _NUMBERS.get(kwargs["dtype"], kwargs["dtype"])
         device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
