@@ -1,6 +1,7 @@
 """Copies and conversions of dtype, device and memory format, with their gradients."""
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, is_dense, describe, CPU, CUDA, META, BATCHED
 from fasttensor._core.dtype cimport *
+from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.device cimport device_code
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.device import device as device_class
@@ -202,7 +203,7 @@ def type_of(self, dtype=None, non_blocking=False):
             raise ValueError(f"invalid type: {dtype!r}")
         return convert(x, TYPE_NAMES.index(name), x.dev, False, None)
     if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # torch.FloatTensor and its kin; torch.Tensor is the default type
-        dtype = float if dtype is Tensor else dtype.dtype
+        dtype = get_default_dtype() if dtype is Tensor else dtype.dtype
     return convert(x, code_of(dtype), x.dev, False, None)
 
 
