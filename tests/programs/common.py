@@ -1,9 +1,13 @@
 """Data of the programs here: the digits that fasttensor ships, read without it, and text."""
+import contextlib
 import gzip
-import this as zen
+import io
 from pathlib import Path
 
 import torch
+
+with contextlib.redirect_stdout(io.StringIO()):     # it prints itself, also in processes that are spawned
+    import this as zen
 
 FILE = Path(__file__).resolve().parents[2] / "fasttensor" / "data" / "digits.u8.gz"
 
