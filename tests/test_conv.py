@@ -270,3 +270,11 @@ def test_shuffles():
     assert (P.channel_shuffle(ft.tensor(x), 4).numpy() == x.reshape(2, 4, 2, 3, 4).transpose(0, 2, 1, 3, 4).reshape(x.shape)).all()
     with pytest.raises(RuntimeError):
         P.pixel_shuffle(ft.tensor(x), 3)
+
+
+def test_weight_gradient_where_windows_stop_short_of_the_edge():
+    x = ft.arange(18.0).reshape(1, 3, 6)
+    w = ft.ones(3, 2, 1, requires_grad=True)
+    y = ft.nn.functional.conv_transpose1d(x, w, None, 1, 0, 1, 1, 3)
+    (y * ft.arange(14.0).reshape(1, 2, 7)).sum().backward()
+    assert w.grad.flatten().tolist() == [55, 160, 145, 502, 235, 844]

@@ -141,6 +141,10 @@ cdef void sum_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 
 cdef bint swapped(const Geometry *geo) noexcept nogil:
     """A window of one pixel: input and gradient may change places, so that the one with fewer channels is transposed."""
+    cdef int a
+    for a in range(3):      # windows that stop short of an edge leave a lattice wider than the output
+        if geo.stride[a] == 1 and geo.pad[a] == 0 and geo.size[a] > geo.out[a]:
+            return False
     return volume(geo.kernel) == 1 and geo.c < geo.o
 
 
