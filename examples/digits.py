@@ -140,11 +140,16 @@ def arguments():
     parser.add_argument("--batch", type=int, default=32, help="digits a step (default 32)")
     parser.add_argument("--lr", type=float, default=4e-3, help="highest learning rate (default 0.004)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, order and dropout (default 0)")
-    parser.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder of the results")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder of the results (default runs/digits)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to compute (default cpu)")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.epochs < 1 or not 2 <= options.batch <= 1437:
+        parser.error("--epochs must be at least 1, and --batch between 2 and the 1437 training digits")
+    if options.out.exists() and not options.out.is_dir():
+        parser.error(f"--out: {options.out} is a file")
+    return options
 
 
 def main():
@@ -162,9 +167,12 @@ def main():
     if options.resume:
         if not checkpoint.exists():
             sys.exit(f"digits: --resume, but there is no {checkpoint}")
-        saved = torch.load(checkpoint)
-        net.load_state_dict(saved["net"])
-        optimizer.load_state_dict(saved["optimizer"])
+        try:
+            saved = torch.load(checkpoint)
+            net.load_state_dict(saved["net"])
+            optimizer.load_state_dict(saved["optimizer"])
+        except (RuntimeError, KeyError, TypeError) as error:
+            sys.exit(f"digits: {checkpoint} is not a checkpoint of this program: {error}")
         history = saved["history"]
         torch.set_rng_state(saved["rng"])
         print(f"resumed after epoch {len(history)}")

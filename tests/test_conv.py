@@ -278,3 +278,15 @@ def test_weight_gradient_where_windows_stop_short_of_the_edge():
     y = ft.nn.functional.conv_transpose1d(x, w, None, 1, 0, 1, 1, 3)
     (y * ft.arange(14.0).reshape(1, 2, 7)).sum().backward()
     assert w.grad.flatten().tolist() == [55, 160, 145, 502, 235, 844]
+
+
+def test_empty_transposed_output():
+    x = ft.ones(2, 1, 2, requires_grad=True)
+    y = ft.nn.functional.conv_transpose1d(x, ft.ones(1, 1, 1), None, 1, 1)
+    y.sum().backward()
+    assert y.shape == (2, 1, 0) and x.grad.tolist() == [[[0.0, 0.0]]] * 2
+
+
+def test_a_negative_pad_takes_no_more_than_there_is():
+    with pytest.raises(RuntimeError, match="negative size"):
+        ft.nn.functional.pad(ft.ones(2, 1), (-2, 2))

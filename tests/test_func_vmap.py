@@ -215,3 +215,11 @@ def test_against_pytorch():
     for name in ("softmax", "logsumexp", "cumsum", "argmax", "std"):
         want = theirs.vmap(lambda a, name=name: getattr(a, name)(0), in_dims=1, out_dims=0)(theirs.from_numpy(x))
         assert abs(vmap(lambda a, name=name: getattr(a, name)(0), in_dims=1)(X).numpy() - want.numpy()).max() < 1e-5
+
+
+def test_one_index_a_sample():
+    table = torch.arange(24.0).view(3, 2, 4)
+    index = torch.tensor([1, 0, 1])
+    assert vmap(lambda a, i: a[i])(table, index).tolist() == [table[k, i].tolist() for k, i in enumerate((1, 0, 1))]
+    assert vmap(lambda a, i: a[:, i])(table, index).tolist() == [table[k, :, i].tolist() for k, i in enumerate((1, 0, 1))]
+    assert vmap(lambda i: table[0, 0][i])(index).tolist() == [1.0, 0.0, 1.0]

@@ -46,6 +46,7 @@ def library():
 
 def transform(name, x, dims, norm, shape, dtype, size=None):
     """The library's function of that name, or of several dimensions; `size`: of the last of `dims` in a real result."""
+    import numpy
     fft, from_scipy = library()
     array = x.detach().contiguous().numpy()
     one, many = getattr(fft, name), getattr(fft, name + "n")
@@ -61,15 +62,14 @@ def transform(name, x, dims, norm, shape, dtype, size=None):
     result = empty("fft", (shape,), DTYPES[dtype])
     out = result.numpy()
     pieces = pieces_of(array.shape, dims)
-    try:
-        if len(pieces) == 1:
-            run(array, out=out)
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-            with ThreadPoolExecutor(get_num_threads()) as pool:
-                list(pool.map(lambda at: run(array[at], out=out[at]), pieces))
-    except TypeError:       # numpy before version 2 takes no `out`, and returns double precision
+    if int(numpy.__version__.split(".")[0]) < 2:      # takes no `out`, and returns double precision
         out[...] = run(array)
+    elif len(pieces) == 1:
+        run(array, out=out)
+    else:
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor(get_num_threads()) as pool:
+            list(pool.map(lambda at: run(array[at], out=out[at]), pieces))
     return result
 
 

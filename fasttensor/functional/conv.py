@@ -184,7 +184,7 @@ def transposed_arguments(name, nd, shape, weight, bias, stride, padding, output_
                            f"stride {stride}, dilation {dilation}")
     sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + e + 1
                    for n, s, p, d, k, e in zip(shape[-nd:], stride, padding, dilation, weight[2:], extra)])
-    if min(sizes) <= 0:
+    if min(sizes) < 0:
         raise RuntimeError(f"{name}: given input size per channel {list(shape[-nd:])}, the calculated output size per channel {list(sizes)} is too small")
     return stride, padding, dilation, sizes
 

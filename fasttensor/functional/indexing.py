@@ -29,11 +29,11 @@ def as_index(entry, x):
 
 
 def is_plain_int(entry):
-    """Ints and 0-d integer tensors select; bools and masks do not."""
+    """Ints and 0-d integer tensors select; bools, masks and tensors with a number for each sample of a vmap do not."""
     if isinstance(entry, bool) or entry is None or isinstance(entry, (slice, list, tuple)):
         return False
     if isinstance(entry, Tensor):
-        return entry.dim() == 0 and not is_mask(entry) and not (entry.is_floating_point() or entry.is_complex())
+        return entry.dim() == 0 and find_level(entry) is None and not is_mask(entry) and not (entry.is_floating_point() or entry.is_complex())
     return hasattr(entry, "__index__") and not getattr(entry, "ndim", 0) and type(entry).__name__ not in ("bool_", "bool")
 
 
@@ -86,7 +86,7 @@ def split_index(x, index):
             x = x.unsqueeze(dim)
             indices.append(None)
             dim += 1
-        elif isinstance(entry, bool) or type(entry).__name__ == "bool_" or (isinstance(entry, Tensor) and entry.dim() == 0):
+        elif isinstance(entry, bool) or type(entry).__name__ == "bool_" or (isinstance(entry, Tensor) and entry.dim() == 0 and is_mask(entry)):
             # A truth value adds a dimension of size 1 or 0.
             x = x.unsqueeze(dim)
             indices.append(as_index([0] if entry else [], x).to(x.device))

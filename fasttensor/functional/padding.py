@@ -34,7 +34,7 @@ def constant_pad_nd(input, pad, value=0):
     """
     widths = pairs("constant_pad_nd", input, pad)
     for size, (before, after) in zip(input.shape, widths):
-        if size + before + after < 0:
+        if min(before, after, before + after) < -size:
             raise RuntimeError(f"constant_pad_nd: the input {description(input)} with pad {tuple(pad)} would have a negative size")
     return apply(ConstantPad, input, widths, value)
 

@@ -206,7 +206,9 @@ def events_of(recorder):
     """The events of a recorder that has stopped."""
     made = {}
     events = EventList(profile_memory=recorder.profile_memory, with_flops=recorder.with_flops, began=recorder.began)
-    for number, span in enumerate(recorder.spans):
+    for number, span in enumerate(list(recorder.spans)):
+        if span.end is None:            # another thread began it while the recorder stopped
+            span.end = max(span.start, recorder.ended)
         event = made[id(span)] = FunctionEvent(span, number, recorder.began)
         parent = made.get(id(span.parent)) if span.parent is not None else None
         if parent is not None:

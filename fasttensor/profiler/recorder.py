@@ -96,11 +96,12 @@ class Recorder:
             span.flops = flops_of(name, inputs)
         if self.with_stack:
             span.stack = python_stack()
-        stack.append(span)
-        self.spans.append(span)
         if self.profile_memory:
             span.memory = ft.memory_stats()["current"]
+        stack.append(span)
         span.start = time.perf_counter_ns()
+        if self.on:             # another thread may still be telling of an operation that began before the end
+            self.spans.append(span)
         return span
 
     def close(self, span):

@@ -111,16 +111,16 @@ FT_INLINE void NAME(line_tile)(const int rows, const int nv, ptrdiff_t last, ptr
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < nv; v++) *(V *)(c + r * ldc + (v == nv - 1 ? last : v * LANES)) = acc[r][v];
 }
-#define FT_LINE(R)                                                           \
+#define FT_LINE_CASE(R)                                                           \
     case R * 4 + 1: NAME(line_tile)(R, 1, last, k, a, b, off, init, c, ldc); break; \
     case R * 4 + 2: NAME(line_tile)(R, 2, last, k, a, b, off, init, c, ldc); break; \
     case R * 4 + 3: NAME(line_tile)(R, 3, last, k, a, b, off, init, c, ldc); break;
 static __attribute__((unused, noinline)) void NAME(line)(int rows, int nv, ptrdiff_t last, ptrdiff_t k, const T *const *a, const T *b,
                                                const ptrdiff_t *off, const T *init, T *c, ptrdiff_t ldc)
 {
-    FT_CASES(FT_LINE)
+    FT_CASES(FT_LINE_CASE)
 }
-#undef FT_LINE
+#undef FT_LINE_CASE
 #undef FT_CASES
 
 /* dst[0..n) = src[0..n) and up to a vector more of both, which must exist. */
@@ -141,45 +141,6 @@ FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
     else if (n >= 4) { memcpy(dst, src, 4 * sizeof(T)); memcpy(dst + n - 4, src + n - 4, 4 * sizeof(T)); }
     else if (n >= 2) { memcpy(dst, src, 2 * sizeof(T)); memcpy(dst + n - 2, src + n - 2, 2 * sizeof(T)); }
     else dst[0] = src[0];
-}
-
-/* A LANES x LANES block transposed in registers, by exchanging halves of ever larger squares. */
-FT_INLINE void NAME(transpose_block)(const T *src, ptrdiff_t lds, T *dst, ptrdiff_t ldd)
-{
-    V v[FT_VECTOR_BYTES / sizeof(T)];
-    for (int r = 0; r < LANES; r++) v[r] = *(const V *)(src + r * lds);
-#pragma GCC unroll 4
-    for (int s = 1; s < LANES; s *= 2) {
-        VI low, high;
-        for (int l = 0; l < LANES; l++) {
-            low[l] = l & s ? (int)LANES + l - s : l;
-            high[l] = l & s ? (int)LANES + l : l + s;
-        }
-#pragma GCC unroll 16
-        for (int r = 0; r < LANES; r++)
-            if (!(r & s)) {
-                const V a = v[r], b = v[r + s];
-                v[r] = __builtin_shuffle(a, b, low);
-                v[r + s] = __builtin_shuffle(a, b, high);
-            }
-    }
-    for (int r = 0; r < LANES; r++) *(V *)(dst + r * ldd) = v[r];
-}
-
-/* dst[c * ldd + r] = src[r * lds + c] */
-static __attribute__((unused, noinline)) void NAME(transpose)(const T *src, ptrdiff_t lds, T *dst, ptrdiff_t ldd, ptrdiff_t rows, ptrdiff_t cols)
-{
-    for (ptrdiff_t c0 = 0; c0 < cols; c0 += LANES)
-        for (ptrdiff_t r0 = 0; r0 < rows; r0 += LANES) {
-            const ptrdiff_t cn = cols - c0 < LANES ? cols - c0 : LANES, rn = rows - r0 < LANES ? rows - r0 : LANES;
-            const T *s = src + r0 * lds + c0;
-            T *d = dst + c0 * ldd + r0;
-            if (cn == LANES && rn == LANES)
-                NAME(transpose_block)(s, lds, d, ldd);
-            else
-                for (ptrdiff_t c = 0; c < cn; c++)
-                    for (ptrdiff_t r = 0; r < rn; r++) d[c * ldd + r] = s[r * lds + c];
-        }
 }
 
 /* dst[i] = bias + sum_t w[t] * src[off[t] + i] for one-channel windows. */

@@ -22,8 +22,9 @@ cdef extern from "micro.h" nogil:
                      const double **a, const double *b, double *c, Py_ssize_t ldc)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
     void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
-    void ft_transpose_f32(const float *src, Py_ssize_t lds, float *dst, Py_ssize_t ldd, Py_ssize_t rows, Py_ssize_t cols)
-    void ft_transpose_f64(const double *src, Py_ssize_t lds, double *dst, Py_ssize_t ldd, Py_ssize_t rows, Py_ssize_t cols)
+
+cdef extern from "transpose.h" nogil:
+    void ft_transpose(char *dst, Py_ssize_t ds, const char *src, Py_ssize_t ss, Py_ssize_t n, Py_ssize_t m, int size)
 
 cdef enum:
     BLOCK_BYTES = 1 << 17       # of the transposed gradient: stays in L2 while the rows of a task pass
@@ -68,10 +69,7 @@ cdef void transpose_task(Work *job, Py_ssize_t index, const real *kind) noexcept
     cdef real *dst = <real *>job.transposed + ((group * vectors + first) * job.images + image * (width // lanes)) * job.pixels * lanes
     if have < width:
         memset(dst, 0, job.pixels * width * sizeof(real))
-    if real is float:
-        ft_transpose_f32(src, job.pixels, dst, width, have, job.pixels)
-    else:
-        ft_transpose_f64(src, job.pixels, dst, width, have, job.pixels)
+    ft_transpose(<char *>dst, width * sizeof(real), <const char *>src, job.pixels * sizeof(real), have, job.pixels, sizeof(real))
 
 
 cdef void sum_task(Work *job, Py_ssize_t index, const real *kind) noexcept nogil:
@@ -228,10 +226,9 @@ cdef void finish_task(Work *job, Py_ssize_t index, const real *kind) noexcept no
                 ft_copy_f32(out + (r0 + i) * job.co + first * lanes, sums + i * width, have)
             else:
                 ft_copy_f64(out + (r0 + i) * job.co + first * lanes, sums + i * width, have)
-    elif real is float:
-        ft_transpose_f32(sums, width, out + first * lanes * job.k + r0, job.k, r1 - r0, have)
     else:
-        ft_transpose_f64(sums, width, out + first * lanes * job.k + r0, job.k, r1 - r0, have)
+        ft_transpose(<char *>(out + first * lanes * job.k + r0), job.k * sizeof(real), <const char *>sums, width * sizeof(real),
+                     r1 - r0, have, sizeof(real))
 
 
 cdef void finish_f32(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
