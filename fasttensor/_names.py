@@ -93,6 +93,7 @@ NAMES = {
         "functional.sorting": "argsort kthvalue median msort nanmedian sort topk",
         "functional.statistics": "allclose corrcoef cov cross equal isclose trace vander",
         "functional.stft": "istft stft",
+        "functional.streams": "Event Stream",
         "functional.switches":
             "are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_deterministic_debug_mode "
             "get_float32_matmul_precision get_num_interop_threads has_lapack has_mkl has_openmp has_spectral init_num_threads "
@@ -192,12 +193,12 @@ METHODS = {
     "functional.basics":
         "_make_subclass as_strided as_subclass bfloat16 bool broadcast_to byte cdouble cfloat char chunk clone const_data_ptr "
         "contiguous copy_ cpu cuda data_ptr detach detach_ diagonal dim double element_size expand expand_as fill_ flatten float "
-        "get_device half has_names int is_coalesced is_complex is_contiguous is_distributed is_floating_point is_inference "
+        "get_device half has_names int ipu is_coalesced is_complex is_contiguous is_distributed is_floating_point is_inference "
         "is_nonzero is_pinned is_same_size is_set_to is_shared is_signed long moveaxis movedim narrow ndimension nelement numel "
         "permute pin_memory ravel record_stream register_hook register_post_accumulate_grad_hook requires_grad_ reshape reshape_as "
         "resize_ retain_grad select set_ short size split split_with_sizes squeeze storage_offset stride swapaxes swapdims t to "
         "transpose type type_as unbind unflatten unfold unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze "
-        "untyped_storage view view_as zero_",
+        "untyped_storage view view_as xpu zero_",
     "functional.chains": "matrix_power",
     "functional.complex_parts": "adjoint conj is_conj is_neg resolve_conj resolve_neg",
     "functional.convert": "__array__ __array_priority__ __array_wrap__ __deepcopy__ __dlpack__ __dlpack_device__ __reduce_ex__ new numpy tolist",

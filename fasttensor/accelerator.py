@@ -3,7 +3,8 @@ from fasttensor import cuda, device
 
 __all__ = ["current_accelerator", "is_available", "device_count", "current_device_index", "current_device_idx", "set_device_index", "set_device_idx",
            "device_index", "synchronize", "empty_cache", "memory_stats", "memory_allocated", "memory_reserved", "max_memory_allocated",
-           "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats", "get_memory_info", "current_stream", "set_stream"]
+           "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats", "get_memory_info", "current_stream", "set_stream",
+           "empty_host_cache", "get_device_capability"]
 
 
 def _require():
@@ -80,34 +81,28 @@ def set_stream(stream):
     cuda.set_stream(stream)
 
 
-def empty_cache():
-    """Give cached memory of the accelerator back; nothing to do without one."""
-    cuda.empty_cache()
+def _of_memory(name, text, *default):
+    """A question about the accelerator's memory."""
+    def function(*args):
+        if len(args) > len(default):
+            raise TypeError(f"{name}() takes {len(default)} positional arguments but {len(args)} were given")
+        _require()
+        return getattr(cuda, name)(*args)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text + "; RuntimeError without an accelerator."
+    return function
 
 
-def memory_stats(device_index=None, /):
-    """Statistics of the accelerator's memory: empty without one."""
-    return {}
-
-
-def memory_allocated(device_index=None, /):
-    """Bytes of the accelerator's memory in use."""
-    return cuda.memory_allocated()
-
-
-def max_memory_allocated(device_index=None, /):
-    """The most bytes that were in use."""
-    return cuda.max_memory_allocated()
-
-
-memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
-
-
-def reset_peak_memory_stats(device_index=None, /):
-    """Nothing to reset without an accelerator."""
-
-
-reset_accumulated_memory_stats = reset_peak_memory_stats
+empty_cache = _of_memory("empty_cache", "Give cached memory back")
+empty_host_cache = _of_memory("empty_host_cache", "Give cached pinned memory back")
+memory_stats = _of_memory("memory_stats", "Statistics of the memory", None)
+memory_allocated = _of_memory("memory_allocated", "Bytes in use", None)
+memory_reserved = _of_memory("memory_reserved", "Bytes that are kept", None)
+max_memory_allocated = _of_memory("max_memory_allocated", "The most bytes that were in use", None)
+max_memory_reserved = _of_memory("max_memory_reserved", "The most bytes that were kept", None)
+reset_peak_memory_stats = _of_memory("reset_peak_memory_stats", "Forget the maxima", None)
+reset_accumulated_memory_stats = _of_memory("reset_accumulated_memory_stats", "Forget the sums", None)
+get_device_capability = _of_memory("get_device_capability", "What the accelerator can do", None)
 
 
 def get_memory_info(device_index=None, /):

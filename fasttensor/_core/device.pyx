@@ -1,6 +1,8 @@
 """Devices: where a tensor's memory is."""
 
-cdef tuple TYPES = ("cpu", "cuda", "meta")
+# Programs compare devices with all that PyTorch knows; tensors can be on those of `device_code`.
+cdef tuple TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
+                    "mps", "meta", "hpu", "mtia", "privateuseone")
 
 
 cdef class device:
@@ -24,7 +26,7 @@ cdef class device:
             raise TypeError(f"device(): argument 'type' must be str, device or int, not {type.__class__.__name__}")
         name, colon, number = type.partition(":")
         if name not in TYPES:
-            raise RuntimeError(f"Expected one of cpu, cuda, meta device type at start of device string: {type}")
+            raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {type}")
         if colon:
             if not number.isdigit() or index is not None:
                 raise RuntimeError(f"Invalid device string: '{type}'")
@@ -76,14 +78,18 @@ cdef int device_code(object value) except -1:
         value = device(value)
     cdef str name = (<device>value).type
     if name == "cuda":
-        require_cuda((<device>value).index)
+        require_device(name, (<device>value).index)
         return 1
-    return 0 if name == "cpu" else 2
+    if name == "cpu":
+        return 0
+    if name != "meta":
+        require_device(name, (<device>value).index)
+    return 2
 
 
-cdef object require_cuda(index):
-    from fasttensor import cuda
-    cuda._require(index)
+cdef object require_device(str kind, index):
+    from fasttensor.cuda.availability import require_device as require
+    require(kind, index)
 
 
 def get_default_device():

@@ -197,11 +197,13 @@ def type_of(self, dtype=None, non_blocking=False):
     cdef Tensor x = self
     if dtype is None:
         return "torch." + ("cuda." if x.dev == CUDA else "") + TYPE_NAMES[x.code]
+    if isinstance(dtype, type) and dtype.__module__ == "torch.cuda":
+        dtype = "torch.cuda." + dtype.__name__
     if isinstance(dtype, str):
-        name = dtype.rpartition(".")[2]
-        if name not in TYPE_NAMES:
+        place, _, name = dtype.rpartition(".")
+        if name not in TYPE_NAMES or place not in ("", "torch", "torch.cuda"):
             raise ValueError(f"invalid type: {dtype!r}")
-        return convert(x, TYPE_NAMES.index(name), x.dev, False, None)
+        return convert(x, TYPE_NAMES.index(name), device_code("cuda") if place == "torch.cuda" else CPU, False, None)
     if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # torch.FloatTensor and its kin; torch.Tensor is the default type
         dtype = get_default_dtype() if dtype is Tensor else dtype.dtype
     return convert(x, code_of(dtype), x.dev, False, None)
@@ -235,7 +237,17 @@ def cuda(self, device=None, non_blocking=False, memory_format=None):
     return convert(<Tensor>self, (<Tensor>self).code, device_code("cuda" if device is None else device), False, memory_format)
 
 
+def on_device(kind):
+    """The method that asks for a device of PyTorch which is not supported here."""
+    def method(self, device=None, non_blocking=False, memory_format=None):
+        return convert(<Tensor>self, (<Tensor>self).code, device_code(kind if device is None else device), False, memory_format)
+    method.__name__ = method.__qualname__ = kind
+    method.__doc__ = f"An error: {kind} devices are not supported."
+    return method
+
+
 METHODS = {
+    "xpu": on_device("xpu"), "ipu": on_device("ipu"),
     "clone": clone, "contiguous": contiguous, "is_contiguous": is_contiguous, "to": to, "type": type_of, "type_as": type_as,
     "cpu": cpu, "cuda": cuda,
     **{name: converter(name, code) for name, code in (

@@ -5,6 +5,20 @@ __all__ = ["cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "m
            "xnnpack"]
 
 
+_frozen = True       # as PyTorch answers from the start
+
+
+def disable_global_flags():
+    """Switches can be changed inside ``flags`` contexts only; remembered, as nothing depends on the switches."""
+    global _frozen
+    _frozen = True
+
+
+def flags_frozen():
+    """Whether `disable_global_flags` was called."""
+    return _frozen
+
+
 def __getattr__(name):
     if name not in __all__:
         raise AttributeError(f"module 'fasttensor.backends' has no attribute {name!r}")

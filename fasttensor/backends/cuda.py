@@ -6,7 +6,8 @@ from .switches import remembered
 __all__ = ["is_built", "matmul", "enable_flash_sdp", "flash_sdp_enabled", "enable_math_sdp", "math_sdp_enabled", "enable_mem_efficient_sdp",
            "mem_efficient_sdp_enabled", "enable_cudnn_sdp", "cudnn_sdp_enabled", "sdp_kernel", "preferred_linalg_library", "preferred_blas_library",
            "is_flash_attention_available", "can_use_flash_attention", "can_use_efficient_attention", "can_use_cudnn_attention",
-           "allow_fp16_bf16_reduction_math_sdp", "fp16_bf16_reduction_math_sdp_allowed"]
+           "allow_fp16_bf16_reduction_math_sdp", "fp16_bf16_reduction_math_sdp_allowed", "cufft_plan_cache", "is_ck_sdpa_available",
+           "preferred_rocm_fa_library"]
 
 
 class _Matmul:
@@ -19,7 +20,21 @@ class _Matmul:
     fp32_precision = "none"
 
 
-matmul = _Matmul()
+class _PlanCache:
+    """Plans of transforms on the GPU; an error without one."""
+
+    def __getattr__(self, name):
+        if name not in ("size", "max_size", "clear"):
+            raise AttributeError(f"cufft_plan_cache has no attribute {name!r}")
+        from fasttensor.cuda.availability import _require
+        _require()
+
+    def __getitem__(self, device):
+        from fasttensor.cuda.availability import _require
+        _require()
+
+
+matmul, cufft_plan_cache = _Matmul(), _PlanCache()
 enable_flash_sdp, flash_sdp_enabled = remembered(True)
 enable_math_sdp, math_sdp_enabled = remembered(True)
 enable_mem_efficient_sdp, mem_efficient_sdp_enabled = remembered(True)
@@ -43,6 +58,7 @@ def can_use_flash_attention(params, debug=False):
     return False
 
 
+is_ck_sdpa_available = is_flash_attention_available
 can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
@@ -65,4 +81,4 @@ def preferred_linalg_library(backend=None):
     return "default"
 
 
-preferred_blas_library = preferred_linalg_library
+preferred_blas_library = preferred_rocm_fa_library = preferred_linalg_library

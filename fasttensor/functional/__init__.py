@@ -69,4 +69,5 @@ FAMILIES = (
     "removed",
     "element_calls",
     "memory",
+    "streams",
 )

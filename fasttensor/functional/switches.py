@@ -112,6 +112,9 @@ def set_default_tensor_type(t):
     """
     name = t.split(".")[-1] if isinstance(t, str) else getattr(t, "__name__", "")
     by_name = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16"}
+    full = t if isinstance(t, str) else f"{getattr(t, '__module__', '')}.{name}"
+    if ".cuda." in full:
+        raise TypeError(f"set_default_tensor_type(): type {full} not available: use torch.set_default_dtype and torch.set_default_device")
     if not isinstance(t, (str, _Legacy)):
         raise TypeError(f"set_default_tensor_type(): invalid type object: {t!r}; give a type such as torch.FloatTensor")
     if name not in by_name:

@@ -95,6 +95,14 @@ class ConvertMixin:
         """Move parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
+    def xpu(self, device=None):
+        """An error: Intel's GPUs are not supported."""
+        return self._apply(lambda t: t.xpu(device))
+
+    def ipu(self, device=None):
+        """An error: Graphcore's processors are not supported."""
+        return self._apply(lambda t: t.ipu(device))
+
     def cuda(self, device=None):
         """Move parameters and buffers to a GPU."""
         return self._apply(lambda t: t.cuda(device))
