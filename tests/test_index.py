@@ -226,7 +226,7 @@ def test_embedding_options():
     lambda: ft.zeros(3).take(ft.tensor([3])), lambda: ft.zeros(3).put(ft.tensor([3]), ft.ones(1)),
     lambda: ft.zeros(3).index_add(0, ft.tensor([-1]), ft.ones(1)), lambda: ft.zeros(2, 3).gather(5, ft.tensor([[0]]))])
 def test_positions_outside(call):
-    with pytest.raises(IndexError):
+    with pytest.raises((IndexError, RuntimeError), match="out of (bounds|range)"):
         call()
 
 

@@ -107,10 +107,12 @@ cdef class Storage:
             else:
                 free(self.ptr)
 
+    @cython.binding(False)
     def nbytes(self):
         """Size in bytes."""
         return self.length
 
+    @cython.binding(False)
     def size(self):
         """Size in bytes."""
         return self.length
@@ -135,9 +137,11 @@ cdef class Storage:
             return getattr(self, name)
         raise AttributeError(f"'UntypedStorage' object has no attribute {name!r}")
 
+    @cython.binding(False)
     def __sizeof__(self):
         return object.__sizeof__(self) + self.length
 
+    @cython.binding(False)
     def data_ptr(self):
         """Address of the first byte."""
         return <size_t>self.ptr
@@ -150,10 +154,12 @@ cdef class Storage:
     def device_type(self):
         return ("cpu", "cuda", "meta")[self.dev]
 
+    @cython.binding(False)
     def is_shared(self):
         """Whether another process can map this memory."""
         return bool(getattr(self, "shared", False))
 
+    @cython.binding(False)
     def tobytes(self):
         """A copy of the bytes."""
         return <bytes>self.ptr[:self.length] if self.length else b""
@@ -174,6 +180,7 @@ cdef class Storage:
             raise RuntimeError("this storage is not writable")
         self.ptr[place(self, index)] = <char>value
 
+    @cython.binding(False)
     def __reduce__(self):
         return storage_from_bytes, (self.tobytes(),)
 

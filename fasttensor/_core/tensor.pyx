@@ -252,11 +252,14 @@ cdef class Tensor:
 
     cdef object only_element(self, str what):
         if self.count != 1:
-            raise RuntimeError(f"{what}: a Tensor with {self.count} elements ({describe(self)}) cannot be converted to Scalar")
+            # as PyTorch has them: x.item() and float(x)
+            kind = RuntimeError if what == "item" else ValueError
+            raise kind(f"{what}: a Tensor with {self.count} elements ({describe(self)}) cannot be converted to Scalar")
         if self.dev != CPU:
             return hook("item")(self)
         return read_element(self.ptr, self.code)
 
+    @cython.binding(False)          # a method descriptor, which looks at the type of self: Tensor.item(3) is an error
     def item(self):
         """The only element as a Python number. Raises RuntimeError for any other count of elements."""
         return self.only_element("item")
@@ -273,6 +276,7 @@ cdef class Tensor:
     def __float__(self):
         return float(self.only_element("float"))
 
+    @cython.binding(False)
     def __complex__(self):
         return complex(self.only_element("complex"))
 

@@ -16,7 +16,7 @@ cdef bint is_plain_int(object i):
 
 cdef object getitem(object self, object index):
     """x[index] for ints, slices, None and Ellipsis; anything else is advanced indexing."""
-    cdef Tensor x = <Tensor>self
+    cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t i, a, b, s, n
     if watching and not announced():
         return watched_getitem(self, index)

@@ -108,7 +108,7 @@ def clone(input, *, memory_format=None):
 
 def contiguous(self, memory_format=contiguous_format):
     """This tensor itself when it is contiguous in `memory_format`, else a contiguous copy."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if memory_format is contiguous_format:
         return x if x.contig else copy_of(x, contiguous_format)
     if memory_format is preserve_format:
@@ -118,7 +118,7 @@ def contiguous(self, memory_format=contiguous_format):
 
 def is_contiguous(self, memory_format=contiguous_format):
     """Whether the elements lie in memory in order, without gaps."""
-    return (<Tensor>self).contig if memory_format is contiguous_format else in_format(<Tensor>self, memory_format)
+    return (<Tensor?>self).contig if memory_format is contiguous_format else in_format(<Tensor>self, memory_format)
 
 
 cdef Tensor to_device(Tensor x, int dev, int code):
@@ -170,7 +170,7 @@ def to(self, *args, **kwargs):
     >>> torch.ones(2).to(torch.int64)
     tensor([1, 1])
     """
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     cdef int code = x.code, dev = x.dev, n = 0
     cdef bint copy = kwargs.pop("copy", False)
     cdef object form = kwargs.pop("memory_format", None)
@@ -194,7 +194,7 @@ def to(self, *args, **kwargs):
 
 def type_of(self, dtype=None, non_blocking=False):
     """The type's name, or with `dtype` this tensor converted to it."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if dtype is None:
         return "torch." + ("cuda." if x.dev == CUDA else "") + TYPE_NAMES[x.code]
     if isinstance(dtype, type) and dtype.__module__ == "torch.cuda":
@@ -215,13 +215,13 @@ TYPE_NAMES = ("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTenso
 
 def type_as(self, other):
     """This tensor with the dtype and device of `other`."""
-    return convert(<Tensor>self, (<Tensor?>other).code, (<Tensor>other).dev, False, None)
+    return convert(<Tensor?>self, (<Tensor?>other).code, (<Tensor>other).dev, False, None)
 
 
 def converter(name, int code):
     """The method that converts to one dtype."""
     def method(self, memory_format=None):
-        return convert(<Tensor>self, code, (<Tensor>self).dev, False, memory_format)
+        return convert(<Tensor?>self, code, (<Tensor>self).dev, False, memory_format)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor as {dtype_of(code)}."
     return method
@@ -229,18 +229,18 @@ def converter(name, int code):
 
 def cpu(self, memory_format=None):
     """This tensor in the CPU's memory."""
-    return convert(<Tensor>self, (<Tensor>self).code, CPU, False, memory_format)
+    return convert(<Tensor?>self, (<Tensor>self).code, CPU, False, memory_format)
 
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """This tensor on the GPU. Raises an error that says what is missing where there is none."""
-    return convert(<Tensor>self, (<Tensor>self).code, device_code("cuda" if device is None else device), False, memory_format)
+    return convert(<Tensor?>self, (<Tensor>self).code, device_code("cuda" if device is None else device), False, memory_format)
 
 
 def on_device(kind):
     """The method that asks for a device of PyTorch which is not supported here."""
     def method(self, device=None, non_blocking=False, memory_format=None):
-        return convert(<Tensor>self, (<Tensor>self).code, device_code(kind if device is None else device), False, memory_format)
+        return convert(<Tensor?>self, (<Tensor>self).code, device_code(kind if device is None else device), False, memory_format)
     method.__name__ = method.__qualname__ = kind
     method.__doc__ = f"An error: {kind} devices are not supported."
     return method

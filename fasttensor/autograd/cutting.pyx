@@ -23,7 +23,7 @@ cdef Tensor select_at(Tensor x, int dim, Py_ssize_t index):
 
 def select(input, dim, index):
     """One index of a dimension, which is dropped, as a view."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef int d
     cdef Py_ssize_t i = index
     if x.rank == 0:
@@ -48,7 +48,7 @@ cdef Tensor slice_at(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length, Py_
 
 def narrow(input, dim, start, length):
     """`length` indices of a dimension from `start`, as a view."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "narrow")
     cdef Py_ssize_t s, n = length
     if isinstance(start, Tensor) and ((<Tensor>start).rank or not UINT8 <= (<Tensor>start).code <= INT64):
@@ -69,7 +69,7 @@ def narrow(input, dim, start, length):
 
 def slice_dim(input, dim=0, start=None, end=None, step=1):
     """The indices start, start + step, ... before `end` of a dimension, as a view."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "slice")
     cdef Py_ssize_t a, b, s, n
     PySlice_Unpack(slice(start, end, step), &a, &b, &s)
@@ -84,7 +84,7 @@ def as_strided(input, size, stride, storage_offset=None):
 
     Raises RuntimeError where it would reach outside the storage.
     """
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
     cdef int d, rank = len(size)
@@ -115,7 +115,7 @@ def as_strided(input, size, stride, storage_offset=None):
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of two dimensions as the last dimension of a view; `offset` above (or below) the main one."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
     cdef int a = wrap_dim(x, dim1, "diagonal"), b = wrap_dim(x, dim2, "diagonal"), d, k = 0
@@ -140,7 +140,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 
 def unfold(self, dimension, size, step):
     """Windows of `size` every `step` along a dimension, as a last dimension of a view."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]
     cdef int d, dim = wrap_dim(x, dimension, "unfold")

@@ -66,7 +66,7 @@ cdef int computing_code(int op, int code) noexcept nogil:
 
 
 cdef object unsupported(int op, int code):
-    raise RuntimeError(f'"{name_of(op)}" not implemented for {dtype_of(code).name!r}: convert an operand, for example with .float()')
+    raise NotImplementedError(f'"{name_of(op)}" not implemented for {dtype_of(code).name!r}: convert an operand, for example with .float()')
 
 
 cdef object bad_operand(int op, object x, int position):

@@ -1,5 +1,5 @@
 """Python's operators on Tensors: the core's slots filled with table rows."""
-from fasttensor._core.dtype cimport BOOL
+from fasttensor._core.dtype cimport BOOL, FLOAT16
 from fasttensor._core.tensor cimport Tensor, describe
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch cimport *
@@ -63,6 +63,8 @@ cdef object neg_slot(object a):
 cdef object abs_slot(object a):
     return call1(FT_ABS, a, NULL, None)
 cdef object invert_slot(object a):
+    if (<Tensor>a).code >= FLOAT16:
+        raise TypeError(f"~ (operator.invert) is only implemented on integer and bool tensors, got {describe(a)}")
     return call1(FT_LOGICAL_NOT if (<Tensor>a).code == BOOL else FT_BITWISE_NOT, a, NULL, None)
 cdef object pos_slot(object a):
     if (<Tensor>a).code == BOOL:

@@ -30,7 +30,7 @@ def permute(input, *order_of_dims, dims=None):
     >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     if dims is not None and not order_of_dims:
         order_of_dims = (dims,)
     cdef list order = [wrap_dim(x, d, "permute") for d in shape_argument(order_of_dims, "permute", "dims")]
@@ -52,7 +52,7 @@ cdef Tensor swap(Tensor x, int a, int b):
 
 def transpose(input, dim0, dim1):
     """Two dimensions swapped, as a view."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     return swap(x, wrap_dim(x, dim0, "transpose"), wrap_dim(x, dim1, "transpose"))
 
 
@@ -63,7 +63,7 @@ def swapaxes(input, axis0, axis1):
 
 def t(input):
     """A matrix transposed, as a view; vectors and 0-d tensors as they are."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     if x.rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.rank}D ({describe(x)}): use .mT or transpose")
     return swap(x, 0, 1) if x.rank == 2 else swap(x, 0, 0) if x.rank else finish_view(alias(x), x, reshape_backward, "TBackward0", ())
@@ -71,13 +71,13 @@ def t(input):
 
 def reversed_dims(self):
     """``Tensor.T``: all dimensions reversed."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     return permute_to(x, tuple(range(x.rank - 1, -1, -1)))
 
 
 def matrix_transpose(self):
     """``Tensor.mT``: the last two dimensions swapped."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if x.rank < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.rank}-D tensor.")
     return swap(x, x.rank - 2, x.rank - 1)
@@ -85,7 +85,7 @@ def matrix_transpose(self):
 
 def movedim(input, source, destination):
     """Dimensions `source` moved to positions `destination`; the others keep their order."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
@@ -112,7 +112,7 @@ def unsqueeze(input, dim):
     >>> torch.zeros(3).unsqueeze(0).shape
     torch.Size([1, 3])
     """
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]
     cdef int k, d, rank = x.rank
@@ -134,7 +134,7 @@ def unsqueeze(input, dim):
 
 def squeeze(input, dim=None):
     """Dimensions of size 1 dropped: all of them, or those in `dim` (an int or a tuple)."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
     cdef int d, k = 0
@@ -158,7 +158,7 @@ def squeeze(input, dim=None):
 
 def expand(self, *sizes, size=None, implicit=False):
     """Dimensions of size 1 repeated without a copy; -1 keeps a size, new dimensions come first."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t s[64]
     cdef Py_ssize_t st[64]
     cdef object shape = shape_argument(sizes if size is None or sizes else (size,), "expand")
@@ -185,7 +185,7 @@ def expand(self, *sizes, size=None, implicit=False):
 
 def expand_as(self, other):
     """This tensor expanded to the shape of `other`."""
-    return expand(self, sizes_of(other))
+    return expand(self, sizes_of(<Tensor?>other))
 
 
 METHODS = {

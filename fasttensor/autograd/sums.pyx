@@ -43,9 +43,10 @@ def try_total(x, dim, keepdim, bint mean):
     cdef Tensor t, out
     cdef Node node
     cdef int d = -1, k
-    cdef bint keep = keepdim
-    if not isinstance(x, Tensor):
+    cdef bint keep
+    if not isinstance(x, Tensor) or not isinstance(keepdim, bool):
         return None
+    keep = keepdim
     t = x
     if t.dev != CPU or not FLOAT32 <= t.code <= FLOAT64:
         return None

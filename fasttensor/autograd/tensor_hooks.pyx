@@ -19,7 +19,7 @@ def detach(self):
 
 def detach_(self):
     """Cut this tensor from its history."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         detach_(as_batched(x).value)
         return x
@@ -60,7 +60,7 @@ class RemovableHandle:
 
 def register_hook(self, hook):
     """Call ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, takes its place."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         raise RuntimeError("vmap: register_hook: hooks on batched tensors are not supported")
     if not requires(x):
@@ -79,7 +79,7 @@ cdef dict leaf_hooks(Tensor x, str kind):
 
 def register_post_accumulate_grad_hook(self, hook):
     """Call ``hook(tensor)`` after a gradient was accumulated into this leaf's ``grad``."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if not x.needs_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if x.node is not None:
@@ -89,7 +89,7 @@ def register_post_accumulate_grad_hook(self, hook):
 
 def retain_grad(self):
     """Keep the gradient of this non-leaf tensor in ``grad`` too."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         raise RuntimeError("vmap: retain_grad: batched tensors keep no gradient")
     if not requires(x):
@@ -104,7 +104,7 @@ def retain_grad(self):
 
 def retains_grad(self):
     """Whether a non-leaf tensor keeps its gradient."""
-    return bool((<Tensor>self).meta is not None and (<Tensor>self).meta.get("retains_grad"))
+    return bool((<Tensor?>self).meta is not None and (<Tensor>self).meta.get("retains_grad"))
 
 
 def node_register_hook(node, hook):
@@ -133,7 +133,7 @@ def make_subclass(cls, data, requires_grad=False):
 
 def as_subclass(self, cls):
     """This tensor as an instance of a subclass, with its history."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     t = make_subclass(cls, x)
     cdef Node node
     if requires(x):

@@ -225,7 +225,7 @@ def view(self, *shape, size=None, dtype=None):
 
     Raises RuntimeError where the strides do not allow it: use ``reshape``.
     """
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     cdef tuple sizes
     if not shape and (size is not None or dtype is not None):
         shape = (size if dtype is None else dtype,)
@@ -246,7 +246,7 @@ def reshape(input, *sizes, shape=None):
     >>> torch.arange(6).reshape(2, -1).shape
     torch.Size([2, 3])
     """
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     if shape is not None and not sizes:
         sizes = (shape,)
     return reshape_to(x, full_shape(x, shape_argument(sizes, "reshape", "shape"), "reshape"))
@@ -266,7 +266,7 @@ cdef tuple flat_shape(Tensor x, start_dim, end_dim, str name):
 
 def flatten(input, start_dim=0, end_dim=-1):
     """The dimensions from start_dim to end_dim joined into one."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     if start_dim == end_dim and x.rank:
         wrap_dim(x, start_dim, "flatten")
         return input
@@ -275,13 +275,13 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 def ravel(input):
     """A contiguous 1-d tensor of all elements."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     return reshape_to(x if x.contig else x.contiguous(), (x.count,))
 
 
 def unflatten(input, dim, sizes):
     """Dimension `dim` split into `sizes`, one of which may be -1."""
-    cdef Tensor x = input
+    cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "unflatten")
     if len(sizes) == 0:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -299,12 +299,12 @@ def unflatten(input, dim, sizes):
 
 def view_as(self, other):
     """This tensor in the shape of `other`, as a view."""
-    return view(self, sizes_of(other))
+    return view(self, sizes_of(<Tensor?>other))
 
 
 def reshape_as(self, other):
     """This tensor in the shape of `other`."""
-    return reshape_to(self, full_shape(self, sizes_of(other), "reshape_as"))
+    return reshape_to(self, full_shape(self, sizes_of(<Tensor?>other), "reshape_as"))
 
 
 METHODS = {

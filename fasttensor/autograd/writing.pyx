@@ -85,7 +85,7 @@ cdef object fill_backward(Node node, object grad):
 
 def fill_(self, value):
     """Set every element to `value`, a number or a 0-d tensor."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     cdef Tensor v = None
     cdef char buffer[16]
     cdef Node node
@@ -131,7 +131,7 @@ def zero_(self):
 
 def resize_(self, *sizes, memory_format=None):
     """Give this tensor another shape, with new memory where it needs more; new elements are uninitialised."""
-    cdef Tensor x = self
+    cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t s[64]
     cdef Storage old = x.store
     cdef Py_ssize_t n

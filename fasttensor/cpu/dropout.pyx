@@ -20,7 +20,7 @@ def dropout(Tensor x, double p, generator=None):
     cdef ft_fill f
     cdef range_fn body = ft_dropout[x.code]
     if body == NULL or x.dev != CPU:
-        raise RuntimeError(f'"dropout" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
+        raise NotImplementedError(f'"dropout" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
     cdef bint dense = x.contig or is_dense(x)
     cdef Tensor src = x if dense else contiguous(x)
     cdef Tensor y = from_storage(new_storage(<size_t>x.count * ITEMSIZE[x.code]), x.code, x.rank, src.sizes, src.steps, 0)
@@ -54,7 +54,7 @@ def dropout_backward(Tensor g, Tensor mask, double p):
     cdef ft_fill f
     cdef range_fn body = ft_scale_mask[g.code]
     if body == NULL or g.dev != CPU:
-        raise RuntimeError(f'"dropout" not implemented for {describe(g)}: a floating-point CPU tensor is needed')
+        raise NotImplementedError(f'"dropout" not implemented for {describe(g)}: a floating-point CPU tensor is needed')
     cdef Tensor src = contiguous(g)
     cdef Tensor keep = contiguous(mask)
     cdef Tensor y = new_like(src, g.code)

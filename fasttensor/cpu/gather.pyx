@@ -94,7 +94,7 @@ cdef int run_walk(Walk *w, Tensor index, int dim, Py_ssize_t size, bint any_spli
         with nogil:
             parallel_for(w.sizes[w.split], 1 + GRAIN // (1 + work // w.sizes[w.split]), walk_range, w)
     if w.bad >= 0:
-        raise IndexError(f"{op}(): index {(<int64_t *>index.ptr)[w.bad]} is out of bounds for dimension {dim} with size {size}")
+        raise RuntimeError(f"{op}(): index {(<int64_t *>index.ptr)[w.bad]} is out of bounds for dimension {dim} with size {size}")
     return 0
 
 
@@ -135,7 +135,7 @@ def scatter(Tensor x, int dim, Tensor index, Tensor src, int how=OP_SET, str op=
     if src.code != x.code:
         raise RuntimeError(f"{op}(): Expected self.dtype to be equal to src.dtype, got {describe(x)} and {describe(src)}")
     if FT_SCAT[how][x.code] == NULL:
-        raise RuntimeError(f"{op}(): not implemented for {x.dtype}")
+        raise NotImplementedError(f"{op}(): not implemented for {x.dtype}")
     if ix.count == 0:
         return x
     if (ix.rank or 1) != (x.rank or 1) or (not scalar and (ix.rank or 1) != (src.rank or 1)):

@@ -206,7 +206,8 @@ cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssiz
             value = (<int64_t *>t.ptr)[bad]
             free(p.offs)
             p.offs = NULL
-            raise IndexError(f"{op}: index {value} is out of bounds for dimension {d} with size {x.sizes[d]}")
+            # PyTorch's types
+            raise (RuntimeError if op.startswith("index_add") else IndexError)(f"{op}: index {value} is out of bounds for dimension {d} with size {x.sizes[d]}")
     start = where[0]
     adjacent = where[len(where) - 1] - start == len(where) - 1
     p.rb = p.ra = 0
@@ -269,7 +270,7 @@ def index_put(Tensor x, indices, Tensor values, int how=OP_SET, bint wrap=True, 
     if v.code != x.code:
         raise RuntimeError(f"{op}: expected values of dtype {x.dtype}, got {describe(values)}")
     if FT_ACC[how][x.code] == NULL:
-        raise RuntimeError(f"{op}: not implemented for {x.dtype}")
+        raise NotImplementedError(f"{op}: not implemented for {x.dtype}")
     rank = make_plan(&p, x, indices, wrap, op, shape)
     try:
         p.scalar = v.count == 1

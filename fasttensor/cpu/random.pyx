@@ -136,7 +136,7 @@ cdef range_fn body_for(range_fn *table, Tensor out, str name) except NULL:
     if out.store is not None and out.store.read_only:
         raise RuntimeError(f"{name}: {describe(out)} shows memory that is not writable (a read-only array or buffer): clone() it first")
     if table[out.code] == NULL:
-        raise RuntimeError(f'"{name}" not implemented for {describe(out)}: use another dtype, for example float32')
+        raise NotImplementedError(f'"{name}" not implemented for {describe(out)}: use another dtype, for example float32')
     return table[out.code]
 
 

@@ -29,7 +29,7 @@ ctypedef fused real:
 
 cdef bint check_float(Tensor x, str op) except False:
     if x.dev != CPU or not is_float_code(x.code):
-        raise RuntimeError(f'"{op}" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
+        raise NotImplementedError(f'"{op}" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
     return True
 
 

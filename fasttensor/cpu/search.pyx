@@ -107,7 +107,7 @@ def runs(Tensor x):
     cdef Tensor first, which, v
     cdef Py_ssize_t n = x.count, count
     if code >= COMPLEX64:
-        raise RuntimeError(f"unique: not implemented for {describe(x)}")
+        raise NotImplementedError(f"unique: not implemented for {describe(x)}")
     v = contiguous(cast(x, UINT8 if code <= UINT8 else search_code(code)))
     first, which = new_like(v, INT64), new_like(v, INT64)
     with nogil:

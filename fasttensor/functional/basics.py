@@ -77,6 +77,8 @@ def typename(obj, /):
 
 def is_nonzero(input):
     """Whether a tensor of one element is not zero."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"is_nonzero(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return bool(input)
 
 
@@ -159,7 +161,9 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
         split_size_or_sections = split_size         # the method's name for it
     if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    n = int(split_size_or_sections)
+    if not hasattr(split_size_or_sections, "__index__"):
+        raise TypeError(f"split(): argument 'split_size' (position 2) must be int or tuple of ints, not {type(split_size_or_sections).__name__}")
+    n = split_size_or_sections.__index__()
     if tensor.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = _wrap(tensor, dim, "split")
@@ -173,6 +177,8 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
 
 def chunk(input, chunks, dim=0):
     """At most `chunks` parts of equal size (the last may be smaller) along a dimension, as views."""
+    if not hasattr(chunks, "__index__"):
+        raise TypeError(f"chunk(): argument 'chunks' (position 2) must be int, not {type(chunks).__name__}")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if input.ndim == 0:
@@ -251,13 +257,13 @@ METHODS = {
     "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
     "unsafe_chunk": chunk, "unsafe_split": split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
     "is_inference": reinterpret.is_inference, "get_device": get_device, "unsafe_split_with_sizes": split_with_sizes,
-    "is_pinned": lambda self: False,
+    "is_pinned": lambda self, device=None: False,
     "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),
     **{"is_" + kind: property(lambda self: False) for kind in (
         "sparse", "sparse_csr", "quantized", "mps", "xpu", "xla", "ipu", "maia", "mtia", "vulkan", "mkldnn", "nested")},
     "is_neg": lambda self: False, "is_conj": lambda self: False, "resolve_conj": lambda self: self, "resolve_neg": lambda self: self,
     "is_coalesced": lambda self: True, "has_names": lambda self: False, "is_set_to": lambda self, other: self.data_ptr() == other.data_ptr()
     and self.shape == other.shape and self.stride() == other.stride(),
-    "is_distributed": is_distributed, "pin_memory": lambda self: self, "const_data_ptr": reinterpret.data_ptr,
+    "is_distributed": is_distributed, "pin_memory": lambda self, device=None: self, "const_data_ptr": reinterpret.data_ptr,
     "name": property(lambda self: None), "record_stream": lambda self, s: None,
 }

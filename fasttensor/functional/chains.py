@@ -37,6 +37,8 @@ def multi_dot(tensors, *, out=None):
     >>> fasttensor.linalg.multi_dot([fasttensor.ones(2, 3), fasttensor.ones(3), ]).shape
     torch.Size([2])
     """
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"linalg.multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     tensors = list(tensors)
     n = len(tensors)
     if n < 2:

@@ -32,6 +32,8 @@ def wrap_dim(dim, ndim, name):
     n = ndim or 1
     try:
         d = dim.__index__()
+        if type(dim) is bool:       # x.sum(True) is a slip
+            raise AttributeError
     except AttributeError:
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}") from None
     if not -n <= d < n:

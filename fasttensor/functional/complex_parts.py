@@ -5,7 +5,7 @@ from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS as F
 from fasttensor.autograd.rule import Rule, apply
-from fasttensor.functional.common import describe
+from fasttensor.functional.common import check_tensor, describe
 
 __all__ = ["real", "imag", "conj", "view_as_real", "view_as_complex", "resolve_conj", "resolve_neg", "is_conj", "is_neg"]
 
@@ -79,16 +79,19 @@ def conj(input):
 
 def resolve_conj(input):
     """`input`: conjugates are never lazy here."""
+    check_tensor("resolve_conj", input)
     return input
 
 
 def resolve_neg(input):
     """`input`: negation is never lazy here."""
+    check_tensor("resolve_neg", input)
     return input
 
 
 def is_conj(input):
     """False: conjugates are never lazy here."""
+    check_tensor("is_conj", input)
     return False
 
 

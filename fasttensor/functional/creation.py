@@ -57,6 +57,12 @@ def only_strided(op, layout):
         raise RuntimeError(f"{op}(): only the strided layout is supported, got layout={layout}")
 
 
+def no_names(op, names):
+    """Raise TypeError for dimension names, which there are none of."""
+    if names is not None:
+        raise TypeError(f"{op}(): argument 'names': dimensions have no names here; keep them beside the tensor (einops does) or leave names= out")
+
+
 def sizes_of(op, size, named):
     """The positional sizes, or the ones given as size=."""
     if named is not None:
@@ -99,6 +105,8 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     >>> fasttensor.empty(2, 3).shape
     torch.Size([2, 3])
     """
+    if names is not None:
+        no_names("empty", names)
     if not size or named:
         size = sizes_of("empty", size, named.pop("size", None))
         no_more("empty", named)
@@ -129,6 +137,8 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     >>> fasttensor.zeros(2)
     tensor([0., 0.])
     """
+    if names is not None:
+        no_names("zeros", names)
     if out is not None or not size or named:
         size = sizes_of("zeros", size, named.pop("size", None))
         no_more("zeros", named)
@@ -166,6 +176,8 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
     >>> fasttensor.ones(2, dtype=fasttensor.int64)
     tensor([1, 1])
     """
+    if names is not None:
+        no_names("ones", names)
     if out is not None or not size or named:
         size = sizes_of("ones", size, named.pop("size", None))
         no_more("ones", named)
@@ -195,6 +207,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     >>> fasttensor.full((2,), 3)
     tensor([3, 3])
     """
+    if names is not None:
+        no_names("full", names)
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if isinstance(fill_value, Tensor) and dtype is None:
@@ -223,6 +237,8 @@ def fill_checked(made, value):
 
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A 0-dimensional tensor of the default floating-point type, or of ``dtype``."""
+    if layout is not None:
+        only_strided("scalar_tensor", layout)
     made = construct.empty("scalar_tensor", ((),), dtype, device)
     value = number("scalar_tensor", "s", s)
     if dtype is None and isinstance(value, complex):
@@ -238,6 +254,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
 
     Raises RuntimeError where the two differ in length or a stride is negative.
     """
+    if layout is not None:
+        only_strided("empty_strided", layout)
     made = construct.empty_strided(size, stride, dtype, device)
     if requires_grad:
         made.requires_grad = True
@@ -246,6 +264,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
 
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """Uninitialised memory whose dimensions lie in the order ``physical_layout``, outermost first."""
+    if layout is not None:
+        only_strided("empty_permuted", layout)
     size = tuple(size)
     if sorted(physical_layout) != list(range(len(size))):
         raise RuntimeError(f"empty_permuted: physical_layout must be a permutation of the dimensions of {size}, got {tuple(physical_layout)}")
@@ -276,6 +296,8 @@ def zero_(input):
 
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Uninitialised, with the shape, dtype, device and order in memory of ``input``."""
+    if layout is not None:
+        only_strided("empty_like", layout)
     must_be_tensor("empty_like", input)
     name = "" if memory_format is None else str(memory_format)
     made = construct.empty_like(input, dtype, device, bool(name) and "preserve" not in name)
@@ -293,6 +315,8 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     >>> fasttensor.zeros_like(fasttensor.tensor([1, 2]))
     tensor([0, 0])
     """
+    if layout is not None:
+        only_strided("zeros_like", layout)
     must_be_tensor("zeros_like", input)
     made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     backend(made).zero_(made)
@@ -303,6 +327,8 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
 
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Ones with the shape, dtype and device of ``input``."""
+    if layout is not None:
+        only_strided("ones_like", layout)
     must_be_tensor("ones_like", input)
     made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     backend(made).fill_(made, 1)
@@ -313,6 +339,8 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fals
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """One value everywhere, with the shape, dtype and device of ``input``."""
+    if layout is not None:
+        only_strided("full_like", layout)
     must_be_tensor("full_like", input)
     made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     fill_checked(made, number("full_like", "fill_value", fill_value))
@@ -323,6 +351,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
     size = sizes_of(op, sizes, named.pop("size", None))
+    no_more(op, named)
     made = construct.empty(op, size, self.dtype if dtype is None else dtype, self.device if device is None else device)
     if value is not None:
         fill_checked(made, value)
@@ -333,26 +362,36 @@ def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
 
 def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
     """Uninitialised, of the given sizes and this tensor's dtype and device."""
+    if layout is not None:
+        only_strided("new_empty", layout)
     return _new(self, size, dtype, device, requires_grad, "new_empty", **named)
 
 
 def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
     """Zeros of the given sizes and this tensor's dtype and device."""
+    if layout is not None:
+        only_strided("new_zeros", layout)
     return _new(self, size, dtype, device, requires_grad, "new_zeros", 0, **named)
 
 
 def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
     """Ones of the given sizes and this tensor's dtype and device."""
+    if layout is not None:
+        only_strided("new_ones", layout)
     return _new(self, size, dtype, device, requires_grad, "new_ones", 1, **named)
 
 
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """One value everywhere, of the given sizes and this tensor's dtype and device."""
+    if layout is not None:
+        only_strided("new_full", layout)
     return _new(self, (tuple(size),), dtype, device, requires_grad, "new_full", number("new_full", "fill_value", fill_value))
 
 
 def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Uninitialised, of the given sizes and strides and this tensor's dtype and device."""
+    if layout is not None:
+        only_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype,
                          device=self.device if device is None else device, requires_grad=requires_grad)
 

@@ -6,7 +6,7 @@ from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.linalg import CholeskyEx, LuFactorEx, Qr, permutation, unit_lower
 from fasttensor.autograd.rules.linalg_spectral import Eig, Eigh, Svd
-from fasttensor.functional.dims import deliver, tensor_argument
+from fasttensor.functional.dims import deliver, flag, tensor_argument
 from fasttensor.functional.linalg_arguments import LinAlgError, check, matrix, square
 from fasttensor.functional.results import RESULTS
 
@@ -61,6 +61,7 @@ def linalg_cholesky(A, *, upper=False, out=None):
 
 def cholesky(input, upper=False, *, out=None):
     """See `linalg.cholesky`."""
+    flag("cholesky", "upper", upper)
     square("cholesky", input)
     factor, info = apply(CholeskyEx, input, bool(upper))
     check("cholesky", info, not_positive)
@@ -105,6 +106,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
     >>> torch.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))[1]
     tensor([2, 2], dtype=torch.int32)
     """
+    flag("lu", "pivot", pivot)
     found = linalg_lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
     return deliver("lu", out, tuple(found) if get_infos else tuple(found[:2]))
 
@@ -184,6 +186,7 @@ def linalg_qr(A, mode="reduced", *, out=None):
 
 def qr(input, some=True, *, out=None):
     """See `linalg.qr`: some=False is its mode "complete"."""
+    flag("qr", "some", some)
     matrix("qr", input)
     return deliver("qr", out, QrResult(*apply(Qr, input, "reduced" if some else "complete")), True)
 
@@ -229,6 +232,7 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
     >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
     tensor([2., 1.])
     """
+    flag("linalg.svd", "full_matrices", full_matrices)
     return deliver("linalg.svd", out, SvdLinalgResult(*singular_parts("linalg.svd", A, full_matrices, True, driver)), True)
 
 
@@ -244,6 +248,7 @@ def linalg_svdvals(A, *, driver=None, out=None):
 
 def svd(input, some=True, compute_uv=True, *, out=None):
     """input = U diag(S) V^H: see `linalg.svd`, which returns V^H. compute_uv=False: U and V are zeros."""
+    flag("svd", "some", some)
     u, s, vh = singular_parts("svd", input, not some and compute_uv, bool(compute_uv) or recorded(input))
     if not compute_uv:
         lead = input.shape[:-2]

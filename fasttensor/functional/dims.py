@@ -3,11 +3,19 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.functional.common import give, wrap_dim
 
 
-def tensor_argument(name, x):
-    """x, or TypeError where it is no Tensor."""
+def tensor_argument(name, x, keepdim=False):
+    """x, or TypeError where it is no Tensor, or keepdim no bool."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    if keepdim is not False and keepdim is not True:
+        flag(name, "keepdim", keepdim)
     return x
+
+
+def flag(name, argument, value):
+    """TypeError for a switch that is no bool: x.sum(0, 1) is a slip for x.sum((0, 1))."""
+    if value is not False and value is not True and type(value).__name__ not in ("bool", "bool_"):       # numpy's
+        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__}")
 
 
 def wrap(x, dim, name):

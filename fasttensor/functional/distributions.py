@@ -36,6 +36,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         if requires_grad:
             made.requires_grad = True
         return made
+    if size is not None or dtype is not None or device is not None or layout is not None:
+        raise TypeError("normal(): the result has the tensors' size, dtype and device: 'size', 'dtype', 'layout' and 'device' go with two numbers")
     if isinstance(std, Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")

@@ -18,6 +18,7 @@ def _check(op, p, error):
 
 
 def _drop(input, p, training, inplace):
+    must_be_tensor("dropout", input)
     if not training or p == 0 or input.numel() == 0:
         return input
     if p == 1:
@@ -40,6 +41,7 @@ def _noise(input, p, feature, lead=2):
 
 
 def _drop_features(input, p, training, inplace, lead=2):
+    must_be_tensor("dropout", input)
     if not training or p == 0 or input.numel() == 0:
         return input
     noise = input.new_zeros(()) if p == 1 else _noise(input, p, True, lead)
@@ -48,6 +50,7 @@ def _drop_features(input, p, training, inplace, lead=2):
 
 def _drop_alpha(input, p, training, inplace, feature):
     """Dropped units take SELU's negative limit; scale and shift restore mean and variance."""
+    must_be_tensor("alpha_dropout", input)
     if not training or p == 0 or input.numel() == 0:
         return input
     if p == 1:
@@ -117,7 +120,7 @@ def feature_alpha_dropout_(input, p, train):
 
 # --- nn.functional ---
 
-def dropout(input, p=0.5, training=True, inplace=False, *, train=None):
+def dropout(input, p=0.5, training=True, inplace=False):
     """During training, zeroes elements with probability p and scales the others by 1 / (1 - p).
 
     Any shape, floating point. Raises ValueError unless 0 <= p <= 1.
@@ -127,13 +130,13 @@ def dropout(input, p=0.5, training=True, inplace=False, *, train=None):
     tensor([1., 1.])
     """
     _check("dropout", p, ValueError)
-    return _drop(input, p, training if train is None else train, inplace)
+    return _drop(input, p, training, inplace)
 
 
-def alpha_dropout(input, p=0.5, training=False, inplace=False, *, train=None):
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps the mean and variance of SELU's outputs. Raises ValueError unless 0 <= p <= 1."""
     _check("dropout", p, ValueError)
-    return _alpha(input, p, training if train is None else train, inplace)
+    return _alpha(input, p, training, inplace)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -174,10 +177,10 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     return _drop_features(input, p, training, inplace, input.ndim - 3)
 
 
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False, *, train=None):
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Alpha dropout of whole channels. Raises ValueError unless 0 <= p <= 1."""
     _check("dropout", p, ValueError)
-    return _feature_alpha(input, p, training if train is None else train, inplace)
+    return _feature_alpha(input, p, training, inplace)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, generator=None):
@@ -203,7 +206,19 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     return rrelu(input, lower, upper, training, True, generator)
 
 
-__all__ = ["native_dropout", "dropout", "alpha_dropout", "feature_alpha_dropout", "dropout_", "feature_dropout", "feature_dropout_",
-           "alpha_dropout_", "feature_alpha_dropout_", "rrelu", "rrelu_"]
+def _all_given(function, drop):
+    """The function of this name in torch, where p and train are required."""
+    def required(input, p, train):
+        _check("dropout", p, RuntimeError)
+        return drop(input, p, train, False)
+    required.__name__ = required.__qualname__ = function.__name__
+    required.__doc__ = function.__doc__
+    return required
+
+
+__all__ = {"native_dropout": native_dropout, "dropout": _all_given(dropout, _drop), "alpha_dropout": _all_given(alpha_dropout, _alpha),
+           "feature_alpha_dropout": _all_given(feature_alpha_dropout, _feature_alpha), "dropout_": dropout_, "feature_dropout": feature_dropout,
+           "feature_dropout_": feature_dropout_, "alpha_dropout_": alpha_dropout_, "feature_alpha_dropout_": feature_alpha_dropout_,
+           "rrelu": rrelu, "rrelu_": rrelu_}
 METHODS = {}
 NN_FUNCTIONAL = ["dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "rrelu", "rrelu_"]

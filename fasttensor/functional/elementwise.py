@@ -33,7 +33,7 @@ def clamp(input, min=None, max=None, *, out=None):
     """
     check_tensor("clamp", input)
     if min is None and max is None:
-        raise ValueError("clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     if input.is_complex():
         raise RuntimeError(f"clamp is not supported for complex types: {describe(input)}")
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
@@ -225,7 +225,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     check_tensor("nan_to_num", input)
     if input.is_complex():
         parts = [nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)]
-        from fasttensor.functional.creation import complex
+        from fasttensor.functional.data import complex
         return give(out, complex(*parts), "nan_to_num", True)
     if not input.is_floating_point():
         return give(out, input.clone(), "nan_to_num", True)
@@ -262,6 +262,7 @@ def nextafter(input, other, *, out=None):
 
 def positive(input):
     """`input` itself; bool is refused."""
+    check_tensor("positive", input)
     return +input
 
 
@@ -279,6 +280,8 @@ logical_not, isreal, angle, conj_physical = (F[n] for n in ("logical_not", "isre
 # --- special cases of special functions ---
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma; n is a non-negative int."""
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got n={n}")
     return F["polygamma"](n, input, out=out)

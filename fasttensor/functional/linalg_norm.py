@@ -95,11 +95,11 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 
-def frobenius_norm(input, dim=None, keepdim=False, *, out=None):
-    """The root of the sum of the squared absolute values, over all elements or `dim`.
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """The root of the sum of the squared absolute values, over `dim`.
 
     >>> import fasttensor as torch
-    >>> torch.frobenius_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    >>> torch.frobenius_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), (0, 1))
     tensor(5.)
     """
     return vector("frobenius_norm", input, 2, dim, keepdim, None, out)

@@ -62,7 +62,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"cross_entropy(): label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not input.dtype.is_floating_point:
-        raise RuntimeError(f"cross_entropy(): not implemented for {description(input)}; a floating-point input is needed")
+        raise NotImplementedError(f"cross_entropy(): not implemented for {description(input)}; a floating-point input is needed")
     if target.dtype.is_floating_point:
         return probability_loss(input, target, weight, ignore_index, how, label_smoothing)
     if target.dtype.code not in (1, 5):
@@ -107,7 +107,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """
     how = reduction_of("nll_loss", reduction, size_average, reduce)
     if not input.dtype.is_floating_point:
-        raise RuntimeError(f"nll_loss(): not implemented for {description(input)}; a floating-point input is needed")
+        raise NotImplementedError(f"nll_loss(): not implemented for {description(input)}; a floating-point input is needed")
     if target.dtype.code not in (1, 5):
         raise RuntimeError(f"nll_loss(): expected target dtype int64, got {description(target)}")
     if input.ndim == 0:
@@ -144,7 +144,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     how = reduction_of("mse_loss", reduction, size_average, reduce)
     input, target = broadcast_pair("mse_loss", input, target)
     if input.dtype.is_complex or target.dtype.is_complex:
-        raise RuntimeError(f"mse_loss(): not implemented for complex dtypes, got {description(input)}")
+        raise NotImplementedError(f"mse_loss(): not implemented for complex dtypes, got {description(input)}")
     return weighted(FUNCTIONS["_squared_error"](input, target), checked_weight("mse_loss", weight, input), how)
 
 

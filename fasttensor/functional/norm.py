@@ -17,7 +17,7 @@ def check_channels(name, channels, **given):
 
 def require_real(name, x):
     if not x.dtype.is_floating_point:
-        raise RuntimeError(f"{name}(): not implemented for {description(x)}; a floating-point dtype is needed")
+        raise NotImplementedError(f"{name}(): not implemented for {description(x)}; a floating-point dtype is needed")
 
 
 def check_batch(input, training):

@@ -25,7 +25,7 @@ def check_shape(name, nd, shape, dtype, empty_channels=False):
         raise RuntimeError(f"{name}: expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
                            f"but got {dtype.name}{list(shape)}")
     if dtype.is_complex or dtype.name == "bool":
-        raise RuntimeError(f'"{name}" not implemented for {dtype.name}{list(shape)}: expected floating point or integer values')
+        raise NotImplementedError(f'"{name}" not implemented for {dtype.name}{list(shape)}: expected floating point or integer values')
 
 
 def check(name, nd, input):

@@ -4,7 +4,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick, Select
-from fasttensor.functional.dims import deliver, require_size, tensor_argument, wrap
+from fasttensor.functional.dims import deliver, flag, require_size, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
 __all__ = ["quantile", "nanquantile", "mode"]
@@ -38,6 +38,7 @@ def checked(name, input, q, interpolation, out):
 
 
 def compute(name, input, q, dim, keepdim, interpolation, out, skip_nan):
+    flag(name, "keepdim", keepdim)
     values, several = checked(name, input, q, interpolation, out)
     d = 0 if dim is None else wrap(input, dim, name)
     x = input.reshape(-1) if dim is None or input.ndim == 0 else input
@@ -106,9 +107,10 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
     tensor(3)
     """
+    flag("mode", "keepdim", keepdim)
     tensor_argument("mode", input)
     if input.dtype.is_complex:
-        raise RuntimeError(f"mode(): not implemented for complex dtypes, got {description(input)}")
+        raise NotImplementedError(f"mode(): not implemented for complex dtypes, got {description(input)}")
     d = wrap(input, dim, "mode")
     require_size(input, (d,) if input.ndim else None, "mode")
     values, indices = backend(input).mode(input, d, keepdim)

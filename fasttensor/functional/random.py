@@ -11,7 +11,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.numeric_info import finfo
-from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, number, only_strided, prepare, sizes_of
+from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, no_names, number, only_strided, prepare, sizes_of
 
 _int64 = DTYPES["int64"]
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -25,7 +25,9 @@ def _fresh(op, size, named, dtype, device, layout, out):
     """Uninitialised memory for a factory's result."""
     size = sizes_of(op, size, named.pop("size", None))
     for name in named:
-        if name not in ("pin_memory", "names", "memory_format"):
+        if name == "names":
+            no_names(op, named[name])
+        elif name not in ("pin_memory", "memory_format"):
             raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
     only_strided(op, layout)
     if out is not None:
@@ -142,6 +144,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     >>> fasttensor.randperm(4)
     tensor([0, 1, 3, 2])
     """
+    if layout is not None:
+        only_strided("randperm", layout)
     n = number("randperm", "n", n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
@@ -184,6 +188,8 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
         low = args[0]
     if high is None:
         raise TypeError("randint_like() missing the argument 'high'")
+    if isinstance(low, float) or isinstance(high, float):
+        raise TypeError(f"randint_like(): arguments 'low' and 'high' must be int, got {low!r} and {high!r}")
     made = _like("randint_like", input, dtype, device, layout, memory_format)
     _from_to(made, 0 if low is None else number("randint_like", "low", low), number("randint_like", "high", high), generator)
     return _leaf(made, requires_grad)
@@ -277,6 +283,8 @@ def random_(self, *args, generator=None, **named):
     if not args:
         return _in_place(rules.Random, self, backend(self).random_, generator)
     low, high = (0, args[0]) if len(args) == 1 else args
+    if isinstance(low, float) or isinstance(high, float):
+        raise TypeError(f"random_(): arguments 'from' and 'to' must be int, got {low!r} and {high!r}")
     if high is None and low == -2**63:
         if self.dtype.name not in ("int64", "float64", "float32", "bfloat16"):
             raise RuntimeError(f"random_full_64_bits_range handles only int64, double, float and bfloat16, got {self.dtype}")

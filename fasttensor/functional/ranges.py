@@ -5,7 +5,7 @@ import warnings
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor.cpu import creation as kernels
-from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, number
+from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, number, only_strided
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
 _CODE_OF_INT64 = dtype_code(_int64)
@@ -57,6 +57,8 @@ def arange(
     >>> fasttensor.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if layout is not None:
+        only_strided("arange", layout)
     if (
         len(bounds) == 1
         and type(bounds[0]) is int
@@ -97,6 +99,8 @@ def range(
     start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
     """Values from ``start`` by ``step`` up to and including ``end``. Deprecated: prefer ``arange``."""
+    if layout is not None:
+        only_strided("range", layout)
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -104,7 +108,7 @@ def range(
         stacklevel=2,
     )
     if end is None:
-        start, end = 0, start
+        raise TypeError('range() missing 1 required positional argument: "end"')
     start, end, step = _bounds("range", start, end, step)
     dtype = _range_dtype("range", dtype, 0.5)
     n = int((float(end) - float(start)) / step) + 1
@@ -141,6 +145,8 @@ def linspace(
     >>> fasttensor.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    if layout is not None:
+        only_strided("linspace", layout)
     if dtype is None and out is not None:
         dtype = out.dtype
     start, end, steps, dtype = _line_arguments("linspace", start, end, steps, dtype)
@@ -166,6 +172,8 @@ def logspace(
     >>> fasttensor.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    if layout is not None:
+        only_strided("logspace", layout)
     if dtype is None and out is not None:
         dtype = out.dtype
     start, end, steps, dtype = _line_arguments("logspace", start, end, steps, dtype, base)
@@ -185,6 +193,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if layout is not None:
+        only_strided("eye", layout)
     m = n if m is None else m
     for name, value in (("n", n), ("m", m)):
         if value < 0:

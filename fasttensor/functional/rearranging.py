@@ -85,6 +85,8 @@ def rot90(input, k=1, dims=(0, 1)):
             [1, 3]])
     """
     need_tensor(input, "rot90")
+    if not hasattr(k, "__index__"):
+        raise TypeError(f"rot90(): argument 'k' (position 2) must be int, not {type(k).__name__}")
     if len(dims) != 2:
         raise RuntimeError(f"rot90(): expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.dim() < 2:

@@ -7,6 +7,7 @@ from fasttensor.autograd.rules import reduce as rules
 from fasttensor.autograd.sums import mean, sum
 from fasttensor.functional.dims import (
     deliver,
+    flag,
     numpy_names,
     require_float,
     require_size,
@@ -36,7 +37,7 @@ def accumulated(input, dtype):
 
 def general_sum(input, dim, keepdim, dtype, out):
     """``sum`` of any dtype, over any dimensions."""
-    tensor_argument("sum", input)
+    tensor_argument("sum", input, keepdim)
     if dtype is None and out is not None:
         dtype = out.dtype
     x, code = accumulated(input, dtype)
@@ -45,7 +46,7 @@ def general_sum(input, dim, keepdim, dtype, out):
 
 def general_mean(input, dim, keepdim, dtype, out):
     """``mean`` of any dtype, over any dimensions."""
-    tensor_argument("mean", input)
+    tensor_argument("mean", input, keepdim)
     x = input if dtype is None else input.to(dtype)
     require_float(x, "mean")
     return deliver("mean", out, apply(rules.Mean, x, wrap_all(x, dim, "mean"), bool(keepdim), x.dtype.code))
@@ -61,7 +62,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
-    tensor_argument("nansum", input)
+    tensor_argument("nansum", input, keepdim)
     if input.dtype.is_complex:
         raise RuntimeError(f"nansum(): does not support complex inputs, got {description(input)}")
     x, code = accumulated(input, dtype)
@@ -76,7 +77,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
-    tensor_argument("nanmean", input)
+    tensor_argument("nanmean", input, keepdim)
     if not input.dtype.is_floating_point and dtype is None:
         raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {description(input)}")
     numbers = (input == input).sum(dim, keepdim)
@@ -90,7 +91,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> torch.prod(torch.tensor([2.0, 3.0]))
     tensor(6.)
     """
-    tensor_argument("prod", input)
+    tensor_argument("prod", input, keepdim)
     if dim is not None and not hasattr(dim, "__index__"):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
     x, code = accumulated(input, dtype)
@@ -98,9 +99,9 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
-    tensor_argument(name, input)
+    tensor_argument(name, input, keepdim)
     if input.dtype.is_complex:
-        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+        raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     dims = wrap_all(input, dim, name)
     require_size(input, dims, name)
     if out is not None and out.dtype != input.dtype:
@@ -131,11 +132,11 @@ def amin(input, dim=(), keepdim=False, *, out=None):
 
 def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim, out):
     """max and min: of the whole tensor, along a dimension, or of two tensors."""
-    tensor_argument(name, input)
+    tensor_argument(name, input, keepdim)
     if isinstance(dim, Tensor):
         return getattr(input, elementwise)(dim) if out is None else deliver(name, out, getattr(input, elementwise)(dim))
     if input.dtype.is_complex:
-        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+        raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     if dim is None:
         require_size(input, None, name)
         return deliver(name, out, apply(whole, input, None, False, least))
@@ -177,16 +178,16 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     >>> torch.aminmax(torch.tensor([1, -3, 5])).min
     tensor(-3)
     """
-    tensor_argument("aminmax", input)
+    tensor_argument("aminmax", input, keepdim)
     dims = () if dim is None else wrap(input, dim, "aminmax")
     pair = AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
     return deliver("aminmax", out, pair, True)
 
 
 def argextreme(name, input, dim, keepdim, least, out):
-    tensor_argument(name, input)
+    tensor_argument(name, input, keepdim)
     if input.dtype.is_complex:
-        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+        raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     d = None if dim is None else wrap(input, dim, name)
     require_size(input, None if d is None or not input.ndim else (d,), name)
     return deliver(name, out, backend(input).argextreme(input, d if input.ndim else None, keepdim, least), True)
@@ -223,9 +224,9 @@ def any(input, dim=None, keepdim=False, *, out=None, **names):
     >>> torch.any(torch.tensor([0, 3]))
     tensor(True)
     """
-    tensor_argument("any", input)
     if names:
         dim, keepdim = numpy_names("any", names, dim, keepdim)
+    tensor_argument("any", input, keepdim)
     code = UINT8 if input.dtype.code == UINT8 else BOOL
     return deliver("any", out, backend(input).any(input, test_dims(input, dim, "any"), keepdim, code), True)
 
@@ -237,9 +238,9 @@ def all(input, dim=None, keepdim=False, *, out=None, **names):
     >>> torch.all(torch.tensor([0, 3]))
     tensor(False)
     """
-    tensor_argument("all", input)
     if names:
         dim, keepdim = numpy_names("all", names, dim, keepdim)
+    tensor_argument("all", input, keepdim)
     code = UINT8 if input.dtype.code == UINT8 else BOOL
     return deliver("all", out, backend(input).all(input, test_dims(input, dim, "all"), keepdim, code), True)
 
@@ -278,12 +279,13 @@ def moment_arguments(name, args, dim, unbiased, correction, keepdim):
     if unbiased is not None:
         if correction is not None:
             raise TypeError(f"{name}(): give either unbiased or correction, not both")
+        flag(name, "unbiased", unbiased)
         correction = int(unbiased)
     return dim, 1 if correction is None else correction, keepdim
 
 
 def moment(name, rule, root, with_mean, input, dim, correction, keepdim):
-    tensor_argument(name, input)
+    tensor_argument(name, input, keepdim)
     if input.dtype.is_complex:
         return complex_moment(name, root, with_mean, input, dim, correction, keepdim)
     if not input.dtype.is_floating_point:
@@ -325,7 +327,7 @@ def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
     return deliver("std", out, moment("std", rules.Std, True, False, input, dim, correction, keepdim))
 
 
-def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None):
+def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
     """(variance, mean) in one go.
 
     >>> import fasttensor as torch
@@ -336,7 +338,7 @@ def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
     return moment("var_mean", rules.VarMean, False, True, input, dim, correction, keepdim)
 
 
-def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None):
+def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
     """(standard deviation, mean) in one go.
 
     >>> import fasttensor as torch
@@ -354,7 +356,7 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
     >>> torch.logsumexp(torch.zeros(2), 0)
     tensor(0.6931)
     """
-    tensor_argument("logsumexp", input)
+    tensor_argument("logsumexp", input, keepdim)
     if input.dtype.is_complex:
         top = input.real.amax(dim, True) if input.numel() else input.real.sum(dim, True)
         top = top.detach().masked_fill(top.detach().abs() == float("inf"), 0)
@@ -376,10 +378,12 @@ def sum_to_size(self, *size):
     >>> torch.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])
     """
+    if not size:
+        raise TypeError('sum_to_size() missing 1 required positional argument: "size"')
     if len(size) == 1 and not hasattr(size[0], "__index__"):
         size = tuple(size[0])
-    if not size:
-        return self.sum()
+        if not size:
+            return self.sum()
     lead = self.ndim - len(size)
     fits = lead >= 0 and not [d for d, n in enumerate(size) if n != 1 and n != self.size(d + lead)]
     if not fits:

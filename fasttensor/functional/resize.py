@@ -143,7 +143,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if min(out) <= 0 or 0 in input.shape[1:]:
         raise RuntimeError(f"interpolate: input and output sizes should be greater than 0, but got input {description(input)} and output size {out}")
     if input.dtype.is_complex or (not input.dtype.is_floating_point and input.dtype.name != "uint8"):
-        raise RuntimeError(f'"upsample_{mode}" not implemented for {description(input)}: expected floating point values or uint8')
+        raise NotImplementedError(f'"upsample_{mode}" not implemented for {description(input)}: expected floating point values or uint8')
     if mode == "area":
         return adaptive_avg_pool(f"adaptive_avg_pool{nd}d", nd, input, tuple(out))
     tables = []

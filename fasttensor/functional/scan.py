@@ -48,7 +48,7 @@ def cumprod(input, dim, *, dtype=None, out=None):
 def cumextreme(name, rule, result, input, dim, least, out):
     tensor_argument(name, input)
     if input.dtype.is_complex:
-        raise RuntimeError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+        raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     return deliver(name, out, result(*apply(rule, input, wrap(input, dim, name), least)), True)
 
 

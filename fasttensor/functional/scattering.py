@@ -15,7 +15,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     """out[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and accordingly for others.
 
     index: int64 or int32, as many dimensions as input, no larger apart from dim. The result has index's shape.
-    RuntimeError for other shapes, IndexError for a position outside.
+    RuntimeError for other shapes and for a position outside.
 
     >>> import fasttensor as torch
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))

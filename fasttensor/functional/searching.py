@@ -1,6 +1,7 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
 from fasttensor._core.dtype import DTYPES
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
+from fasttensor.functional.dims import flag
 
 __all__ = ["unique", "unique_consecutive", "isin", "searchsorted", "bucketize", "bincount", "histc", "histogram", "histogramdd"]
 
@@ -33,6 +34,9 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
+    flag("unique", "sorted", sorted)
+    flag("unique", "return_inverse", return_inverse)
+    flag("unique", "return_counts", return_counts)
     x = check_order(input, "unique")
     kernels = backend(x)
     if dim is not None:
@@ -81,6 +85,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
+    flag("unique_consecutive", "return_inverse", return_inverse)
+    flag("unique_consecutive", "return_counts", return_counts)
     x = check_order(input, "unique_consecutive")
     if dim is not None and not (x.dim() == 1):
         return unique_slices(x, wrap(x, dim, "unique_consecutive"), return_inverse, return_counts, False)
@@ -236,7 +242,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         raise RuntimeError(f"histc(): bins must be > 0, got {bins}")
     if not input.is_floating_point():
         if input.is_complex() or input.dtype.name == "bool":
-            raise RuntimeError(f"histc(): not implemented for {description(input)}")
+            raise NotImplementedError(f"histc(): not implemented for {description(input)}")
     x = input.detach().reshape(-1)
     low, high = bounds(x, min, max, 1, "histc")
     edges = linspace(low, high, bins + 1, dtype=DTYPES["float64"] if x.dtype.itemsize == 2 else x.dtype if x.is_floating_point() else None)
@@ -269,7 +275,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """
     need_tensor(input, "histogram")
     if not input.is_floating_point():
-        raise RuntimeError(f"histogram(): not implemented for {description(input)}; convert with .float()")
+        raise NotImplementedError(f"histogram(): not implemented for {description(input)}; convert with .float()")
     x = input.detach().reshape(-1)
     edges = edges_of(x, bins, range, "histogram")
     if weight is not None and (weight.shape != input.shape or weight.dtype is not input.dtype):

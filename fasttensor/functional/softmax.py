@@ -6,8 +6,6 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.softmax import LogSoftmax, Softmax
 from fasttensor.functional.dims import deliver, tensor_argument, wrap
 
-__all__ = ["softmax", "log_softmax"]
-
 
 def implicit_dim(name, ndim):
     """The dimension that old programs meant by leaving it out."""
@@ -81,6 +79,19 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     return one_hot - soft.detach() + soft
 
 
-METHODS = {"softmax": softmax, "log_softmax": log_softmax}
+def _needs_dim(function):
+    """`function` as torch and Tensor have it: `dim` is required, and the dtype comes third."""
+    name = function.__name__
+
+    def of_dim(input, dim, dtype=None, *, out=None):
+        if dim is None:
+            raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not NoneType")
+        return function(input, dim, 3, dtype, out=out)
+    of_dim.__name__ = of_dim.__qualname__ = name
+    of_dim.__doc__ = function.__doc__
+    return of_dim
+
+
+METHODS = {"softmax": _needs_dim(softmax), "log_softmax": _needs_dim(log_softmax)}
+__all__ = SPECIAL = METHODS           # nn.functional's are others: there dim may be missing
 NN_FUNCTIONAL = ["softmax", "log_softmax", "softmin", "gumbel_softmax"]
-SPECIAL = ["softmax", "log_softmax"]

@@ -2,6 +2,7 @@
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
 from fasttensor.functional.arguments import description, need_tensor, RESULTS, with_out, wrap
+from fasttensor.functional.dims import flag
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
 
@@ -23,6 +24,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     tensor([1, 2, 0])
     """
     need_tensor(input, "sort")
+    flag("sort", "descending", descending)
     return pair("sort", *apply(Sort, input, wrap(input, dim, "sort"), bool(descending), bool(stable)))
 
 
@@ -41,6 +43,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
     tensor([0, 2, 1])
     """
     need_tensor(input, "argsort")
+    flag("argsort", "descending", descending)
     return apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending), bool(stable))[1]
 
 
@@ -103,6 +106,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 def lower_median(input, dim, keepdim, ignore_nan, name):
     need_tensor(input, name)
+    flag(name, "keepdim", keepdim)
     if dim is None:
         if not input.numel():
             return input.new_full((), float("nan") if input.is_floating_point() or input.is_complex() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
