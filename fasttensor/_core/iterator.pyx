@@ -143,6 +143,18 @@ cdef void finish(Iterator *it) noexcept nogil:
     it.rank = j + 1
 
 
+cdef void walk_rows(Job *job, char **p, const Py_ssize_t *inner, Py_ssize_t rows) noexcept nogil:
+    """The next `rows` rows of a plane, which leave `p` at the last of them."""
+    cdef loop_fn loop = job.loop
+    cdef const double *par = job.par
+    cdef Py_ssize_t n = job.it.sizes[0], row
+    cdef int k, nop = job.it.nop
+    for row in range(rows):
+        for k in range(nop):
+            p[k] += job.it.steps[k][1]
+        loop(p, inner, n, par)
+
+
 cdef void walk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The elements [begin, end) in the iterator's order."""
     cdef Job *job = <Job *>context
@@ -161,16 +173,21 @@ cdef void walk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         for k in range(nop):
             p[k] += at[d] * it.steps[k][d]
     while True:
-        n = it.sizes[0] - at[0]
-        if n > left:
-            n = left
+        n = min(it.sizes[0] - at[0], left)
         job.loop(p, inner, n, job.par)
         left -= n
         if left <= 0:
             return
-        for k in range(nop):                # back to the start of the row, then to the next
+        for k in range(nop):                # back to the start of the row
             p[k] -= at[0] * inner[k]
         at[0] = 0
+        if rank > 1:                        # whole rows of the plane follow each other: short ones live by this loop
+            n = min(it.sizes[1] - 1 - at[1], left // it.sizes[0])
+            walk_rows(job, p, inner, n)
+            at[1] += n
+            left -= n * it.sizes[0]
+            if left <= 0:
+                return
         for d in range(1, rank):
             at[d] += 1
             if at[d] < it.sizes[d]:
