@@ -43,6 +43,51 @@ def test_out_of_another_dtype_is_refused_where_pytorch_does(call):
         call(torch.tensor([[2.0, 1.0], [1.0, 2.0]]), torch.zeros(2, 2, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("call", [
+    lambda x, out: torch.abs(x, out=out), lambda x, out: torch.lerp(x, x, x, out=out), lambda x, out: torch.round(x, decimals=1, out=out),
+    lambda x, out: torch.where(x > 0, x, x, out=out), lambda x, out: torch.heaviside(x, x, out=out), lambda x, out: torch.signbit(x, out=out),
+    lambda x, out: torch.isposinf(x, out=out), lambda x, out: torch.isneginf(x, out=out), lambda x, out: F.gelu(x, out=out),
+    lambda x, out: F.softplus(x, out=out), lambda x, out: F.logsigmoid(x, out=out), lambda x, out: F.linear(x, x, out=out),
+    lambda x, out: F.avg_pool2d(x[None], 1, out=out), lambda x, out: torch.cumsum(x, 0, dtype=torch.float32, out=out),
+    lambda x, out: torch.prod(x, 0, dtype=torch.float32, out=out), lambda x, out: torch.nonzero_static(x, size=2, out=out),
+    lambda x, out: torch.slice_scatter(x, x, out=out), lambda x, out: torch.zeros(2, out=out.requires_grad_()),
+    lambda x, out: torch.nonzero(x, as_tuple=True, out=out.long()), lambda x, out: torch.fft.irfft(x, out=out.to(torch.complex128))])
+def test_out_that_cannot_take_the_result_is_refused(call):
+    with pytest.raises(RuntimeError, match="dtype|floating point|as_tuple|requires grad"):
+        call(torch.tensor([[2.0, 1.0], [1.0, 2.0]]), torch.zeros(2, 2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, **k: F.linear(x, x, x[0], **k), lambda x, **k: F.gelu(x, approximate="tanh", **k), lambda x, **k: F.softplus(x, **k),
+    lambda x, **k: F.logsigmoid(x, **k), lambda x, **k: F.avg_pool2d(x[None], 2, 1, **k), lambda x, **k: F.avg_pool3d(x[None, None], 1, **k),
+    lambda x, **k: torch.slice_scatter(x, x[:1], 0, 1, **k), lambda x, **k: torch.where(x > 1, x, -x, **k)])
+def test_out_of_functions_of_nn(call):
+    x = torch.tensor([[2.0, 1.0], [-1.0, 3.0]])
+    expected, out = call(x), torch.empty(0)
+    assert call(x, out=out) is out and torch.equal(out, expected)
+    with torch.no_grad():
+        strided = torch.zeros(*expected.shape, 2)[..., 0]
+        assert call(x.clone().requires_grad_(), out=strided) is strided and torch.equal(strided, expected)
+    with pytest.raises(RuntimeError, match="automatic differentiation"):
+        call(x.clone().requires_grad_(), out=out)
+
+
+def test_out_with_the_right_number_of_elements_keeps_its_shape_in_ranges():
+    assert torch.arange(6, out=torch.zeros(2, 3, dtype=torch.int64)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert torch.linspace(0, 3, 4, out=torch.zeros(2, 2)).tolist() == [[0, 1], [2, 3]]
+
+
+def test_out_of_small_dtypes():
+    x = torch.tensor([0, 3])
+    assert torch.all(x, out=torch.ones((), dtype=torch.uint8)).item() == 0 and torch.any(x, out=torch.zeros((), dtype=torch.uint8)).item() == 1
+    assert torch.bernoulli(torch.tensor([0.0, 1.0]), out=torch.zeros(2, dtype=torch.int64)).tolist() == [0, 1]
+    assert torch.prod(torch.tensor([1.5, 2.0]), 0, out=torch.zeros((), dtype=torch.int64)).item() == 2
+    with pytest.raises(TypeError, match="cat.*int64"):
+        torch.cat([torch.ones(2)], out=torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(NotImplementedError, match="nansum.*int64"):
+        torch.nansum(torch.ones(2), out=torch.zeros((), dtype=torch.int64))
+
+
 def test_out_of_another_dtype_converts_where_pytorch_does():
     x = torch.tensor([1.5, 2.5])
     assert torch.add(x, x, out=torch.zeros(2, dtype=torch.float64)).dtype is torch.float64

@@ -123,6 +123,7 @@ def table_rows():
             "loop": ", ".join(name(forward(op, d)) for d in DTYPES),
             "out": ", ".join(str(BY_NAME[op.result(d.name)].code) for d in DTYPES),
             "dx": [", ".join(name(backward(op, i, d)) if i < op.nin else "NULL" for d in DTYPES) for i in range(3)],
+            "same_out": int(op.out == "same"),
             "mask": sum(1 << k for k, n in enumerate(op.inputs) if n in op.mask),
         })
     return rows

@@ -41,7 +41,7 @@ class Op:
     real: complex gives its real dtype, whatever `promote` says.
     keyword_params, params_first: whether parameters go by keyword only, or before the operands.
     inplace_flag: the function takes `inplace=False`.
-    method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist.
+    method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist; out="same" takes outputs of the result's dtype only.
     check: what parameters must satisfy, the type of the error and its text, as Python for the function's body.
     bool_result: the result's dtype for bool operands.
     domain: where tests draw operands from; source: where the gradient's formula comes from.
@@ -71,7 +71,7 @@ class Op:
     namespace: str | tuple = "torch"
     method: bool = True
     inplace: bool = True
-    out: bool = True
+    out: bool | str = True
     zero_check: bool = False
     mask: str = ""
     args: tuple | None = None

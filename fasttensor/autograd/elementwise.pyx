@@ -140,7 +140,7 @@ cdef object finish_out(int op, object out, Tensor value):
     if grad_enabled() and (requires(value) or requires(<Tensor>out)):
         raise RuntimeError(f"{name_of(op)}(): functions with out=... arguments don't support automatic differentiation,"
                            " but one of the arguments requires grad.")
-    if rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE:
+    if rows[op].same_out or (rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE):
         same_dtype(out, value.dtype, name_of(op))
     return write_out(<Tensor>out, value)
 

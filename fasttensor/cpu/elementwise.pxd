@@ -12,7 +12,7 @@ cdef extern from "elementwise.h" nogil:
         unsigned char out[12]
         ft_loop dx[3][12]
         const char *label
-        unsigned char identity
+        unsigned char identity, same_out
     int FT_NOPS
 
 cdef const ft_op *table() noexcept nogil

@@ -1,5 +1,6 @@
 """Activations that take more than one row of the table: gelu, prelu, glu."""
 from fasttensor.autograd.generated_functions import FUNCTIONS
+from fasttensor.functional.common import give
 
 _gelu_erf, _gelu_tanh, _prelu = FUNCTIONS["_gelu_erf"], FUNCTIONS["_gelu_tanh"], FUNCTIONS["_prelu"]
 _sigmoid, _tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
@@ -8,7 +9,7 @@ __all__ = ["prelu"]
 NN_FUNCTIONAL = ["gelu", "prelu", "glu", "sigmoid", "tanh"]
 
 
-def gelu(input, *, approximate="none"):
+def gelu(input, *, approximate="none", out=None):
     """x Phi(x), Phi being the normal distribution function; `approximate="tanh"` replaces it by a tanh.
 
     Any shape, floating dtypes. Raises RuntimeError for another `approximate`.
@@ -18,9 +19,9 @@ def gelu(input, *, approximate="none"):
     tensor([0.0000, 0.8413])
     """
     if approximate == "none":
-        return _gelu_erf(input)
+        return give(out, _gelu_erf(input), "gelu", True)
     if approximate == "tanh":
-        return _gelu_tanh(input)
+        return give(out, _gelu_tanh(input), "gelu", True)
     raise RuntimeError(f"gelu: approximate argument must be either none or tanh, not {approximate!r}")
 
 

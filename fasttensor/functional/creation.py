@@ -1,7 +1,7 @@
 """Functions that make tensors: from sizes, from formulas, from Python's and others' data."""
 from fasttensor._core import construct
 from fasttensor._core.device import device as Device, get_default_device
-from fasttensor._core.dispatch import backend
+from fasttensor._core.dispatch import backend, is_grad_enabled
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.autograd.outputs import fit
@@ -161,7 +161,14 @@ def prepare(out, shape, dtype):
     return out
 
 
+def refuse_leaf(op, out):
+    """A factory does not fill a tensor whose history is recorded."""
+    if isinstance(out, Tensor) and out.requires_grad and is_grad_enabled():
+        raise RuntimeError(f"{op}(): functions with out=... arguments don't support automatic differentiation, but out= requires grad")
+
+
 def _fill_out(op, size, out, value, dtype):
+    refuse_leaf(op, out)
     prepare(out, construct.shape_from(op, size), dtype)
     backend(out).fill_(out, value)
     return out

@@ -83,7 +83,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         return made
     if p is not None and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return _drawn(rules.Bernoulli, draw, (generator,), input, out=out)
+    made = _drawn(rules.Bernoulli, draw, (generator,), input)
+    return made if out is None else give(out, made.detach().to(out.dtype), "bernoulli")
 
 
 def poisson(input, generator=None):

@@ -211,8 +211,8 @@ def round(input, *, decimals=0, out=None):
         raise RuntimeError(f'"round_vml_cpu" not implemented for {input.dtype.name!r} with decimals={decimals}: convert with .float()')
     factor = 10.0 ** abs(decimals)
     if decimals > 0:
-        return give(out, F["_div"](F["round"](input * factor), factor), "round")
-    return give(out, F["round"](input / factor) * factor, "round")
+        return give(out, F["_div"](F["round"](input * factor), factor), "round", True)
+    return give(out, F["round"](input / factor) * factor, "round", True)
 
 
 def round_(self, *, decimals=0):

@@ -1,6 +1,6 @@
 """Fourier transforms (``torch.fft``) and short-time transforms."""
 from fasttensor._core.dtype import DTYPES, get_default_dtype
-from fasttensor._core.tensor import description
+from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.fft import FftC2C, FftC2R, FftR2C
 from fasttensor.functional.creation import only_strided
@@ -120,6 +120,8 @@ def c2r(name, x, s, dim, norm, forward, out):
     if forward:
         norm = {"backward": "forward", "forward": "backward", "ortho": "ortho"}[norm]
         x = x.conj()
+    if isinstance(out, Tensor) and not out.is_floating_point():
+        raise RuntimeError(f"{name}: the result is real: expects a floating point output tensor, but got {description(out)}")
     return deliver(name, out, apply(FftC2R, x, dims, norm, size))
 
 

@@ -4,6 +4,7 @@ from fasttensor.autograd.rules.join import Cat, Stack
 from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.index_arguments import join_arguments
 from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, tensor_list, wrap
+from fasttensor.functional.common import can_hold
 
 __all__ = ["cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
            "cartesian_prod", "combinations", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"]
@@ -20,7 +21,13 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     """
     tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "cat", 0)
     made = apply(Cat, dim, code, *tensors)
-    return made if out is None else deliver(out, made, "cat")
+    return made if out is None else into(out, made, "cat")
+
+
+def into(out, made, name):
+    if isinstance(out, Tensor) and not can_hold(out.dtype, made.dtype):
+        raise TypeError(f"{name}(): input types can't be cast to the desired output type {out.dtype.name}: the result is {description(made)}")
+    return deliver(out, made, name)
 
 
 def concat(tensors, dim=0, *, axis=None, out=None):
@@ -43,7 +50,7 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     """
     tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "stack", 1)
     made = apply(Stack, dim, code, *tensors)
-    return made if out is None else deliver(out, made, "stack")
+    return made if out is None else into(out, made, "stack")
 
 
 def hstack(tensors, *, out=None):

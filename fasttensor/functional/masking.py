@@ -164,6 +164,8 @@ def nonzero(input, *, as_tuple=False, out=None):
     need_tensor(input, "nonzero")
     x = input.detach()
     if as_tuple:
+        if out is not None:
+            raise RuntimeError(f"nonzero(): as_tuple=True gives {max(x.dim(), 1)} tensors and takes no out=")
         if x.dim() == 0:
             x = x.unsqueeze(0)
         return backend(x).nonzero_tuple(x)

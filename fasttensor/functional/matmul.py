@@ -277,7 +277,7 @@ def outer(input, vec2, *, out=None):
 ger = outer
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """``input @ weight.T + bias``.
 
     input: (..., in); weight: (out, in), or (in,) for a single output that is dropped; bias: (out,) or None.
@@ -288,6 +288,8 @@ def linear(input, weight, bias=None):
     >>> fasttensor.nn.functional.linear(fasttensor.ones(2, 3), fasttensor.ones(4, 3), fasttensor.ones(4))[0]
     tensor([4., 4., 4., 4.])
     """
+    if out is not None:
+        return give(out, linear(input, weight, bias), "linear", True)
     result = try_linear(input, weight, bias)
     if result is not None:
         return result

@@ -1,6 +1,7 @@
 """Normalisations under the names and argument orders of the ``torch`` namespace."""
 from fasttensor._core.tensor import description
 from fasttensor.functional import norm as functions
+from fasttensor.functional.arguments import with_out
 from fasttensor.functional.norm import group_norm, layer_norm, normalized
 from fasttensor.functional.reduction import var_mean
 
@@ -46,6 +47,7 @@ def statistics(x, dims, keepdim):
     return var_mean(x, dim=dims, correction=0, keepdim=keepdim)
 
 
+@with_out
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """batch_norm with its statistics: (output, mean, 1 / standard deviation), the last two empty unless training.
 

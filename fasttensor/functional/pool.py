@@ -4,6 +4,7 @@ from functools import lru_cache
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import pool as rules
+from fasttensor.functional.common import give
 from fasttensor.functional.conv import frozen, spread
 
 __all__ = ["max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d"]
@@ -187,7 +188,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """The mean of windows of images; `divisor_override` replaces the number of elements.
 
     Shapes as in :func:`max_pool2d`. Floating point dtypes or int64. Raises RuntimeError where no window fits.
@@ -196,10 +197,11 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     >>> torch.nn.functional.avg_pool2d(torch.arange(4.).view(1, 2, 2), 2).item()
     1.5
     """
-    return avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    y = avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return y if out is None else give(out, y, "avg_pool2d", True)
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """The mean of windows of volumes; `divisor_override` replaces the number of elements.
 
     Shapes as in :func:`max_pool3d`. Floating point dtypes or int64. Raises RuntimeError where no window fits.
@@ -208,7 +210,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     >>> torch.nn.functional.avg_pool3d(torch.ones(1, 2, 2, 2), 2).item()
     1.0
     """
-    return avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    y = avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return y if out is None else give(out, y, "avg_pool3d", True)
 
 
 @lru_cache(1024)

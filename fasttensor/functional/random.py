@@ -11,7 +11,8 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.numeric_info import finfo
-from fasttensor.functional.creation import as_dtype, dtype_code, empty_like, finish, must_be_tensor, no_names, number, only_strided, prepare, sizes_of
+from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, must_be_tensor, no_names, number, only_strided, prepare,
+                                            refuse_leaf, sizes_of)
 
 _int64 = DTYPES["int64"]
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -31,6 +32,7 @@ def _fresh(op, size, named, dtype, device, layout, out):
             raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
     only_strided(op, layout)
     if out is not None:
+        refuse_leaf(op, out)
         return prepare(out, construct.shape_from(op, size), dtype)
     made = construct.empty(op, size, dtype, device)
     return spread_draws(made) if is_inside() else made

@@ -36,6 +36,13 @@ def _bounds(op, start, end, step):
     return start, end, step
 
 
+def finish_range(made, out, requires_grad, device=None):
+    # an output with the right number of elements keeps its shape and is filled in its order, as in PyTorch
+    if out is not None and out.numel() == made.numel():
+        made = made.view(out.shape)
+    return finish(made, out, requires_grad, device)
+
+
 def arange(
     *bounds,
     start=None,
@@ -65,7 +72,7 @@ def arange(
         and bounds[0] >= 0
         and start is end is step is out is dtype is device is None
     ):
-        return finish(kernels.arange(0, 1, bounds[0], _CODE_OF_INT64), None, requires_grad)
+        return finish_range(kernels.arange(0, 1, bounds[0], _CODE_OF_INT64), None, requires_grad)
     if len(bounds) > 3 or not bounds and end is None:
         raise TypeError(
             f"arange() received an invalid combination of arguments - got {len(bounds)} bounds, but expected (end), (start, end) or (start, end, step)"
@@ -92,7 +99,7 @@ def arange(
             start, step = int(start), int(step)
     if n > 1 << 59:
         raise RuntimeError(f"Storage size calculation overflowed with sizes=[{n}]")
-    return finish(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
 def range(
@@ -112,7 +119,7 @@ def range(
     start, end, step = _bounds("range", start, end, step)
     dtype = _range_dtype("range", dtype, 0.5)
     n = int((float(end) - float(start)) / step) + 1
-    return finish(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
 def _line_arguments(op, start, end, steps, dtype, *more):
@@ -150,7 +157,7 @@ def linspace(
     if dtype is None and out is not None:
         dtype = out.dtype
     start, end, steps, dtype = _line_arguments("linspace", start, end, steps, dtype)
-    return finish(kernels.linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(kernels.linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
 
 
 def logspace(
@@ -179,10 +186,10 @@ def logspace(
     start, end, steps, dtype = _line_arguments("logspace", start, end, steps, dtype, base)
     if dtype.is_complex or isinstance(base, complex):
         exponents = kernels.linspace(start, end, steps, dtype_code(DTYPES["complex128"]))
-        return finish((exponents * math.log(base)).exp().to(dtype), out, requires_grad, device)
+        return finish_range((exponents * math.log(base)).exp().to(dtype), out, requires_grad, device)
     if not dtype.is_floating_point:
         start, end = int(start), int(end)
-    return finish(kernels.logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(kernels.logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
 
 
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
@@ -211,7 +218,7 @@ def _triangle(op, row, col, offset, dtype, device, upper):
         raise RuntimeError(f"{op}: row and col must be non-negative, got {row} and {col}")
     if dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f'"{op}" not implemented for {dtype.name}: use int32 or int64')
-    return finish(kernels.triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
+    return finish_range(kernels.triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):

@@ -286,6 +286,7 @@ def select_scatter(input, src, dim, index):
     return into_part(input, src, lambda t: t.select(dim, index), "select_scatter")
 
 
+@with_out
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """A copy of input in which the slice start:end:step along dim is src.
 

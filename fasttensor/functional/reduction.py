@@ -65,6 +65,10 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     tensor_argument("nansum", input, keepdim)
     if input.dtype.is_complex:
         raise RuntimeError(f"nansum(): does not support complex inputs, got {description(input)}")
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
+        if dtype.is_complex or input.dtype.is_floating_point and not dtype.is_floating_point:
+            raise NotImplementedError(f"nansum(): not implemented for an output of dtype {dtype.name}, got {description(input)}")
     x, code = accumulated(input, dtype)
     rule = rules.Nansum if x.dtype.is_floating_point else rules.Sum
     return deliver("nansum", out, apply(rule, x, wrap_all(x, dim, "nansum"), keepdim, code))
@@ -94,8 +98,10 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     tensor_argument("prod", input, keepdim)
     if dim is not None and not hasattr(dim, "__index__"):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
     x, code = accumulated(input, dtype)
-    return deliver("prod", out, apply(rules.Prod, x, wrap_all(x, dim, "prod"), keepdim, code))
+    return deliver("prod", out, apply(rules.Prod, x, wrap_all(x, dim, "prod"), keepdim, code), True)
 
 
 def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
@@ -228,7 +234,7 @@ def any(input, dim=None, keepdim=False, *, out=None, **names):
         dim, keepdim = numpy_names("any", names, dim, keepdim)
     tensor_argument("any", input, keepdim)
     code = UINT8 if input.dtype.code == UINT8 else BOOL
-    return deliver("any", out, backend(input).any(input, test_dims(input, dim, "any"), keepdim, code), True)
+    return deliver("any", out, backend(input).any(input, test_dims(input, dim, "any"), keepdim, test_code(out, code)), True)
 
 
 def all(input, dim=None, keepdim=False, *, out=None, **names):
@@ -242,7 +248,12 @@ def all(input, dim=None, keepdim=False, *, out=None, **names):
         dim, keepdim = numpy_names("all", names, dim, keepdim)
     tensor_argument("all", input, keepdim)
     code = UINT8 if input.dtype.code == UINT8 else BOOL
-    return deliver("all", out, backend(input).all(input, test_dims(input, dim, "all"), keepdim, code), True)
+    return deliver("all", out, backend(input).all(input, test_dims(input, dim, "all"), keepdim, test_code(out, code)), True)
+
+
+def test_code(out, code):
+    # an output of uint8 is filled too, from the time before PyTorch had bool
+    return out.dtype.code if isinstance(out, Tensor) and out.dtype.code <= UINT8 else code
 
 
 def test_dims(input, dim, name):

@@ -15,9 +15,11 @@ CumminResult = RESULTS["cummin"]
 INT64 = 5
 
 
-def accumulated(input, dtype, out):
+def accumulated(name, input, dtype, out):
     if dtype is None and isinstance(out, Tensor):
         dtype = out.dtype                       # as PyTorch does, so that narrower outputs are filled too
+        if dtype.code == 0:
+            raise NotImplementedError(f"{name}(): not implemented for an output of dtype bool, got {description(input)}")
     if dtype is not None:
         return input.to(dtype)
     return input.long() if input.dtype.code < INT64 else input
@@ -30,8 +32,8 @@ def cumsum(input, dim, *, dtype=None, out=None):
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    x = accumulated(tensor_argument("cumsum", input), dtype, out)
-    return deliver("cumsum", out, apply(rules.Cumsum, x, wrap(x, dim, "cumsum"), False))
+    x = accumulated("cumsum", tensor_argument("cumsum", input), dtype, out)
+    return deliver("cumsum", out, apply(rules.Cumsum, x, wrap(x, dim, "cumsum"), False), True)
 
 
 def cumprod(input, dim, *, dtype=None, out=None):
@@ -41,8 +43,8 @@ def cumprod(input, dim, *, dtype=None, out=None):
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    x = accumulated(tensor_argument("cumprod", input), dtype, out)
-    return deliver("cumprod", out, apply(rules.Cumprod, x, wrap(x, dim, "cumprod")))
+    x = accumulated("cumprod", tensor_argument("cumprod", input), dtype, out)
+    return deliver("cumprod", out, apply(rules.Cumprod, x, wrap(x, dim, "cumprod")), True)
 
 
 def cumextreme(name, rule, result, input, dim, least, out):
@@ -109,7 +111,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
         size = input.size(d)
         after, before = input.narrow(d, min(1, size), max(size - 1, 0)), input.narrow(d, 0, max(size - 1, 0))
         input = after.logical_xor(before) if input.dtype.code == 0 else after - before
-    return deliver("diff", out, input, True)
+    return deliver("diff", out, input)
 
 
 def spacing(name, y, x, dx, dim):
@@ -123,11 +125,11 @@ def spacing(name, y, x, dx, dim):
             raise RuntimeError(f"{name}(): There must be one `x` value for each sample point, got {description(x)} for {description(y)}")
         x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape)) if x.ndim > 1 else x.reshape(
             [-1 if d == dim else 1 for d in range(y.ndim)])
-    return diff(accumulated(x, None, None), 1, dim)
+    return diff(accumulated("cumulative_trapezoid", x, None, None), 1, dim)
 
 
 def neighbour_means(y, d, n):
-    y = accumulated(y, None, None)        # bytes would wrap around
+    y = accumulated("cumulative_trapezoid", y, None, None)        # bytes would wrap around
     return (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
 
 

@@ -69,7 +69,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     made = found.new_full((size, input.dim()), fill_value)
     n = min(size, found.shape[0])
     made[:n] = found[:n]
-    return deliver(out, made, "nonzero_static")
+    return deliver(out, made, "nonzero_static", True)
 
 
 def fill_diagonal_(self, fill_value, wrap=False):
