@@ -69,6 +69,8 @@ INCLUDE = ["fasttensor/_core", "fasttensor/cpu", "fasttensor/cpu/generated"]
 OPENMP = {"fasttensor._core.parallel"}
 BASELINE = {"fasttensor._core.cpucheck"}  # must run on any CPU of the platform
 EXTRA_SOURCES = {"fasttensor.cpu.elementwise": "fasttensor/cpu/generated/*.c"}
+# gcc's jump threading turns min(max(x, 0), 6) into control flow, of which a loop keeps a dozen mask operations.
+EXTRA_FLAGS = {"fasttensor.cpu.elementwise": ["-fno-thread-jumps"]}
 LIBRARIES = {name: ["mvec", "m"] for name in ("fasttensor.cpu.elementwise", "fasttensor.cpu.gemm.blocks")}  # vector math of scalar.h
 
 
@@ -136,6 +138,7 @@ def extensions():
         if name in EXTRA_SOURCES:
             sources += sorted(str(p.relative_to(ROOT)) for p in ROOT.glob(EXTRA_SOURCES[name]))
         flags, link = list(CFLAGS), ["-s"] if sys.platform == "linux" else []
+        flags += EXTRA_FLAGS.get(name, [])
         if name not in BASELINE:
             flags += ARCH
         if name in OPENMP:

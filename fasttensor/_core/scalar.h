@@ -35,7 +35,9 @@ typedef double _Complex ft_c128;
 #include "scalar_int.h"
 #include "scalar_complex.h"
 #include "scalar_tables.h"
+#include "scalar_bessel_tables.h"
 #include "scalar_bessel.h"
 #include "scalar_gamma.h"
 #include "scalar_polynomial.h"
+#include "scalar_gamma_fast.h"
 #endif

@@ -3,15 +3,21 @@
 #define FT_SCALAR_GAMMA_H
 
 #define FT_PI 3.14159265358979324
+/* the sine of a small angle */
+#ifdef __CUDACC__
+#define FT_SINE sin
+#else
+#define FT_SINE sin_fast_f64
+#endif
 
 /* DLMF 5.5.3 (reflection), 5.5.1 (recurrence), 5.11.1 (expansion): an absolute error of 1e-14, so for f32 alone */
 FT_FN double ft_lgamma(double x) {
     double a = fabs(x), low = a < 8, product = a * (a + 1) * (a + 2) * (a + 3) * (a + 4) * (a + 5) * (a + 6) * (a + 7);
-    double z = low ? a + 8 : a, q = 1 / (z * z);
+    double z = low ? a + 8 : a, v = 1 / z, q = v * v;
     double r = (z - 0.5) * log_f64(z) - z + 0.91893853320467274
-               + (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188))))) / z;
+               + (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188))))) * v;
     r = low ? r - log_f64(product) : r;
-    double f = a - floor(a), s = sin(FT_PI * (f > 0.5 ? 1 - f : f));
+    double f = a - floor(a), s = FT_SINE(FT_PI * (f > 0.5 ? 1 - f : f));
     double reflected = log_f64(FT_PI / (a * s)) - r;
     r = x < 0 ? reflected : r;
     r = (x == 1) | (x == 2) ? 0 : r;
@@ -54,10 +60,10 @@ FT_FN ft_f64 digamma_f64(ft_f64 x) {
 }
 /* DLMF 5.15.6, 5.15.5, 5.15.8 */
 FT_FN ft_f64 _trigamma_f64(ft_f64 x) {
-    double s = FT_PI / sin(FT_PI * (x - floor(x + 0.5)));
-    double a = x < 0.5 ? 1 - x : x, low = a < 10, z = low ? a + 10 : a, q = 1 / (z * z);
-    double r = 1 / z + 0.5 * q + q / z * (1.0 / 6 - q * (1.0 / 30 - q * (1.0 / 42 - q * (1.0 / 30 - q * (5.0 / 66
-               - q * (691.0 / 2730 - q * (7.0 / 6)))))));
+    double s = FT_PI / FT_SINE(FT_PI * (x - floor(x + 0.5)));
+    double a = x < 0.5 ? 1 - x : x, low = a < 10, z = low ? a + 10 : a, v = 1 / z, q = v * v;
+    double r = v + 0.5 * q + q * v * (1.0 / 6 - q * (1.0 / 30 - q * (1.0 / 42 - q * (1.0 / 30 - q * (5.0 / 66
+               - q * (691.0 / 2730 - q * (7.0 / 6 - q * (3617.0 / 510))))))));
     r = low ? r + ft_reciprocals(a, 1) : r;
     return x < 0.5 ? s * s - r : r;
 }
@@ -98,7 +104,7 @@ FT_BIG ft_f64 zeta_f64(ft_f64 s, ft_f64 q) {
 FT_BIG ft_f64 polygamma_f64(ft_f64 n, ft_f64 x) {
     if (n == 0) return digamma_f64(x);
     if (n == 1) return _trigamma_f64(x);
-    double zeta = zeta_f64(n + 1, x), z = n > 170 ? exp(lgamma_f64(n + 1) + log_f64(zeta)) : tgamma(n + 1) * zeta;
+    double zeta = zeta_f64(n + 1, x), z = n > 170 ? exp_f64(lgamma_f64(n + 1) + log_f64(zeta)) : tgamma(n + 1) * zeta;
     return fmod(n, 2.0) == 0 ? -z : z;
 }
 
@@ -117,15 +123,15 @@ FT_FN ft_f64 ft_log1p_minus(ft_f64 m) {
 FT_FN ft_f64 ft_gamma_density(ft_f64 a, ft_f64 x) {
     if (a < 10) {
         double p = pow(x, a);
-        if (p > 1e-290 && p < 1e290 && x < 600) return p * exp(-x) / tgamma(1 + a);
-        return exp(a * log_f64(x) - x - lgamma_f64(1 + a));
+        if (p > 1e-290 && p < 1e290 && x < 600) return p * exp_f64(-x) / tgamma(1 + a);
+        return exp_f64(a * log_f64(x) - x - lgamma_f64(1 + a));
     }
     double m = (x - a) / a, q = 1 / (a * a);
     double stirling = (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188 - q * (691.0 / 360360 - q / 156)))))) / a;
-    double scale = exp(-stirling) / sqrt(2 * FT_PI * a);
-    if (fabs(m) < 0.5) return scale * exp(a * ft_log1p_minus(m));
-    double ratio = x / a, p = pow(ratio, a), d = a - x, e = exp(d), part = d - a;
-    if (!(p > 1e-290 && p < 1e290 && e > 1e-290 && e < 1e290)) return scale * exp(a * log_f64(ratio) + d);
+    double scale = exp_f64(-stirling) / sqrt(2 * FT_PI * a);
+    if (fabs(m) < 0.5) return scale * exp_f64(a * ft_log1p_minus(m));
+    double ratio = x / a, p = pow(ratio, a), d = a - x, e = exp_f64(d), part = d - a;
+    if (!(p > 1e-290 && p < 1e290 && e > 1e-290 && e < 1e290)) return scale * exp_f64(a * log_f64(ratio) + d);
     double lost = a * (fma(-ratio, a, x) / x) + ((a - (d - part)) - (x + part));
     return scale * p * e * (1 + lost);
 }
@@ -139,7 +145,7 @@ FT_FN ft_f64 ft_incomplete_gamma_huge(ft_f64 a, ft_f64 m, int upper) {
     double half = -ft_log1p_minus(m), eta = copysign(sqrt(2 * half), m);
     double c0 = -1.0 / 3 + eta * (1.0 / 12 + eta * (-2.0 / 135 + eta * (1.0 / 864 + eta / 2835)));
     double c1 = -1.0 / 540 + eta * (-1.0 / 288 + eta / 378);
-    double rest = exp(-a * half) / sqrt(2 * FT_PI * a) * (c0 + c1 / a);
+    double rest = exp_f64(-a * half) / sqrt(2 * FT_PI * a) * (c0 + c1 / a);
     return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + rest : 0.5 * erfc(-eta * sqrt(a / 2)) - rest;
 }
 /* P or Q: the series DLMF 8.7.1, the continued fraction 8.9.2 by Lentz's method, 8.12.3 for huge a */
@@ -163,7 +169,7 @@ FT_BIG ft_f64 ft_incomplete_gamma(ft_f64 a, ft_f64 x, int upper) {
             sum += term / (a + k);
             if (fabs(term) < 1e-17) break;
         }
-        return -expm1(l) - exp(l) * a * sum;
+        return -expm1_f64(l) - exp_f64(l) * a * sum;
     }
     double density = ft_gamma_density(a, x);
     if (x <= 1 || x < a) {
@@ -198,7 +204,7 @@ FT_FN ft_f64 igammac_f64(ft_f64 a, ft_f64 x) { return ft_incomplete_gamma(a, x, 
 FT_FN double ft_erfcx(double x, int few) {
     double a = fabs(x), near = FT_CHEB(ft_erfcx_fit, (a - 4) / (a + 4)) / (1 + 2 * a);
     /* exp of the rounded square, with what rounding took from it */
-    double square = x * x, lost = few ? 0 : fma(x, x, -square), grown = 2 * exp(square);
+    double square = x * x, lost = few ? 0 : fma(x, x, -square), grown = 2 * exp_f64(square);
     double r = a > 1e8 ? 0.56418958354775629 / a : near, mirrored = grown + (grown < (double)INFINITY ? grown * lost : 0) - r;
     return x < 0 ? mirrored : r;
 }
@@ -221,14 +227,54 @@ FT_FN double ft_ndtri(double p, int few) {
 /* erfc(-x / sqrt(2)) / 2, with the first derivative's part of what rounding the argument took */
 FT_FN double ft_ndtr(double x, int few) {
     double t = x * -0.70710678118654752, lost = fma(x, -0.70710678118654752, -t) + x * 4.8336466567264567e-17;
-    double slope = few ? 0 : -1.1283791670955126 * exp(-t * t) * lost;
+    double slope = few ? 0 : -1.1283791670955126 * exp_f64(-t * t) * lost;
     return 0.5 * (erfc(t) + (slope == slope ? slope : 0));
 }
 FT_FN double ft_log_ndtr(double x, int few) {
     double t = x * 0.70710678118654752, low = log_f64(ft_erfcx(-t, few) / 2) - 0.5 * x * x, high = log1p_f64(-ft_ndtr(-x, few));
     return x < -1 ? low : high;
 }
-FT_FITTED(erfcx) FT_FITTED(erfinv) FT_FITTED(ndtri) FT_FITTED(ndtr) FT_FITTED(log_ndtr)
+#ifdef __CUDACC__
+FT_FITTED(erfinv)
+#else
+/* up to w = 5 or 6.25 a line and a fit of the rest, which spares the digits that a shifted argument loses near zero; `near` leaves
+ * out what is beyond. In float the tail by one fit in the root. */
+FT_CONST ft_f32 ft_erfinv_near_f32[] = {
+    -0.00417732004f, -0.0012527485f, 0.000218257724f, -4.95969179e-6f, -3.42341427e-6f, 4.65417411e-7f,
+    1.59843061e-8f, -8.7390107e-9f, 4.67193251e-10f
+};
+FT_CONST ft_f32 ft_erfinv_far_f32[] = {
+    2.8329768f, 1.00167526f, 0.00944554211f, -0.00764316157f, 0.00568466477f, -0.00356427031f, 0.00148841214f,
+    -0.000130031088f, -0.00030139152f, 0.000178134842f, -1.43065506e-5f, -1.1850598e-5f
+};
+FT_CONST ft_f64 ft_erfinv_near_f64[] = {
+    -0.058922567103777843, -0.022604447453449802, 0.017808361818295657, -0.0041373143774144298,
+    -0.0012716922684373015, 0.0012324855686812835, -0.00026439366843661737, -0.00011688883993097131,
+    9.3367391778047894e-5, -1.5027710420277575e-5, -1.1257319182677935e-5, 7.1300572630824492e-6,
+    -6.8371872181211699e-7, -1.0593214025407311e-6, 5.3943206487070086e-7, -1.0185147576818286e-8,
+    -9.8677131401742485e-8, 3.9154731140230453e-8, 4.7923699961003877e-9, -8.5627877967429322e-9,
+    1.5401738716654887e-9, 7.689312733742569e-10, -2.7032254091069343e-10
+};
+FT_FN ft_f64 erfinv_near_f64(ft_f64 x) {
+    const ft_f64 w = -log_f64((1 - x) * (1 + x)), t = 0.32 * w - 1;
+    return x * (0.90316024260313913 + 0.24015818242558834 * w + t * t * FT_HORNER(f64, erfinv_near, t));
+}
+FT_FN ft_f64 erfinv_f64(ft_f64 x) {
+    const ft_f64 near = erfinv_near_f64(x), r = ft_erfinv(x, 0);
+    return fabs(x) < 0.996 ? near : r;
+}
+FT_FN ft_f32 ft_erfinv_line(ft_f32 w) {
+    const ft_f32 t = w - 2.5f;
+    return 0.884808627f + 0.246640289f * w + t * t * FT_HORNER(f32, erfinv_near, t);
+}
+FT_FN ft_f32 erfinv_near_f32(ft_f32 x) { return x * ft_erfinv_line(-log_f32((1 - x) * (1 + x))); }
+FT_FN ft_f32 erfinv_f32(ft_f32 x) {
+    const ft_f32 w = -log_f32((1 - x) * (1 + x)), near = ft_erfinv_line(w), far = FT_HORNER(f32, erfinv_far, sqrtf(w) - 3.0f);
+    const ft_f32 r = x * (w < 5.0f ? near : far);
+    return fabsf(x) == 1 ? x * (ft_f32)INFINITY : r;
+}
+#endif
+FT_FITTED(erfcx) FT_FITTED(ndtri) FT_FITTED(ndtr) FT_FITTED(log_ndtr)
 #define M(T, L, F) \
     FT_FN T F(entr)(T x) { \
         T v = -x * F(log)(x), edge = x == L(0.0) ? L(0.0) : -(T)INFINITY; \

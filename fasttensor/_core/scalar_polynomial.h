@@ -3,6 +3,12 @@
 #ifndef FT_SCALAR_POLYNOMIAL_H
 #define FT_SCALAR_POLYNOMIAL_H
 
+#ifdef __CUDACC__
+#define FT_UNROLL _Pragma("unroll")
+#else
+#define FT_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 /* Degrees above this would take seconds: NaN, except where a closed form serves. */
 #define FT_MAX_DEGREE 1e6
 
@@ -107,4 +113,35 @@ FT_DOUBLE2(chebyshev_polynomial_w) FT_DOUBLE2(shifted_chebyshev_polynomial_t)
 FT_DOUBLE2(shifted_chebyshev_polynomial_u) FT_DOUBLE2(shifted_chebyshev_polynomial_v)
 FT_DOUBLE2(shifted_chebyshev_polynomial_w) FT_DOUBLE2(hermite_polynomial_h) FT_DOUBLE2(hermite_polynomial_he)
 FT_DOUBLE2(laguerre_polynomial_l) FT_DOUBLE2(legendre_polynomial_p)
+
+/* The same up to degree 15 in straight-line code, for loops that vectorise: every degree is computed and the one asked for taken.
+ * What is beyond has the functions above. */
+#define FT_SHORT(name, P1, STEP) \
+    FT_FN ft_f64 name##_fast_f64(ft_f64 x, ft_f64 n) { \
+        double p = 1, q = P1, y = n > -1 ? 1 : 0; \
+        y = n >= 1 ? q : y; \
+        FT_UNROLL \
+        for (int k = 1; k < 15; k++) { \
+            double r = STEP; \
+            p = q; \
+            q = r; \
+            y = n >= k + 1 ? q : y; \
+        } \
+        return y; \
+    } \
+    FT_FN ft_f32 name##_fast_f32(ft_f32 x, ft_f32 n) { return (ft_f32)name##_fast_f64(x, n); }
+FT_FN int ft_degree_is_short_f64(ft_f64 x, ft_f64 n) { return (fabs(x) < 1e9) & (n < 16); }
+FT_FN int ft_degree_is_short_f32(ft_f32 x, ft_f32 n) { return (fabsf(x) < 1e9f) & (n < 16.0f); }
+FT_SHORT(chebyshev_polynomial_t, x, 2 * x * q - p)
+FT_SHORT(chebyshev_polynomial_u, 2 * x, 2 * x * q - p)
+FT_SHORT(chebyshev_polynomial_v, 2 * x - 1, 2 * x * q - p)
+FT_SHORT(chebyshev_polynomial_w, 2 * x + 1, 2 * x * q - p)
+FT_SHORT(shifted_chebyshev_polynomial_t, 2 * x - 1, 2 * (2 * x - 1) * q - p)
+FT_SHORT(shifted_chebyshev_polynomial_u, 2 * (2 * x - 1), 2 * (2 * x - 1) * q - p)
+FT_SHORT(shifted_chebyshev_polynomial_v, 2 * (2 * x - 1) - 1, 2 * (2 * x - 1) * q - p)
+FT_SHORT(shifted_chebyshev_polynomial_w, 2 * (2 * x - 1) + 1, 2 * (2 * x - 1) * q - p)
+FT_SHORT(hermite_polynomial_h, 2 * x, 2 * x * q - 2 * k * p)
+FT_SHORT(hermite_polynomial_he, x, x * q - k * p)
+FT_SHORT(laguerre_polynomial_l, 1 - x, (2 + (-1 - x) * (1 / (k + 1.0))) * q - k / (k + 1.0) * p)
+FT_SHORT(legendre_polynomial_p, x, x * q + k / (k + 1.0) * (x * q - p))
 #endif

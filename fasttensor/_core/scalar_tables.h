@@ -3,12 +3,6 @@
  * approximates and on which interval. */
 #ifndef FT_SCALAR_TABLES_H
 #define FT_SCALAR_TABLES_H
-#ifdef __CUDACC__
-#define FT_CONST static __device__ const
-#else
-#define FT_CONST static const __attribute__((unused))
-#endif
-
 FT_CONST double ft_i0_small[] = {
     0.338397637204738042, -0.304682672343198399, 0.171620901522208775, -0.0949010970480476444,
     0.0493052842396707085, -0.0237374148058994688, 0.0105464603945949983, -0.00432430999505057594,

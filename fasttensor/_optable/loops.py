@@ -67,7 +67,7 @@ def forward(op, dtype):
     text = op.value(dtype.kind)
     operands = tuple(Operand(n, BY_NAME["bool"] if n in op.mask else dtype) for n in op.inputs)
     fast = (None, None)
-    if op.fast and dtype.kind == "float":
+    if op.fast and dtype.kind == "float" and dtype.name in op.fast_dtypes:
         fast = (expr.to_c(op.fast, dtype.compute), expr.to_c(op.fast_if, dtype.compute))
     return Loop(op, f"{op.name}_{dtype.suffix}", dtype.suffix, BY_NAME[op.result(dtype.name)], operands,
                 _used_params(op, text), expr.to_c(text, dtype.compute), *fast)

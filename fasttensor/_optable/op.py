@@ -32,7 +32,8 @@ class Op:
     params: names and defaults, in order (None: no default).
     mask: the operands, as "a" or "b", that are bool whatever the computing dtype.
     fast, fast_if: for real floats on the CPU, an expression that vectorises and where it is exact; elements
-        outside take `expr`.
+        outside take `expr`. fast_by_block: `expr` vectorises too, so a block with one such element takes it as a whole.
+        fast_dtypes: where `fast` is used.
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
     numbers: the operands that may be Python numbers beside a Tensor: "b" is the default for two operands, "ab" takes
@@ -84,6 +85,8 @@ class Op:
     real: bool = False
     fast: str | None = None
     fast_if: str | None = None
+    fast_by_block: bool = False
+    fast_dtypes: tuple = FLOAT
     source: str = "calculus"
     check: tuple = ()
     nin: int = 0

@@ -13,8 +13,15 @@ def _s(name, dx, doc, expr=None, **more):
 
 def _polynomial(name, words):
     return Op(name, f"{name}(a, b)", numbers="ab", dtypes=SINGLE, promote="float", namespace="special", method=False, inplace=False,
-              args=("input", "n"), domain=(-1.0, 1.0), domain_b=(0.0, 6.0),
+              args=("input", "n"), domain=(-1.0, 1.0), domain_b=(0.0, 6.0), fast=f"{name}_fast(a, b)",
+              fast_if="ft_degree_is_short(a, b)",
               doc=f"The {words} of degree `n`, at `input`.")
+
+
+def _bessel(name, kind, order, **more):
+    near = "abs(x) <= 8" if kind == "first" else "(x > 0) and (x <= 8)"
+    return _s("bessel_" + name, None, f"The Bessel function of the {kind} kind, order {order}.", dtypes=SINGLE,
+              fast=f"bessel_{name}_near(x)", fast_if=near, fast_by_block=True, **more)
 
 
 ROWS = (
@@ -22,6 +29,7 @@ ROWS = (
     _s("erfc", "-1.1283791670955126 * exp(-(x * x)) * g", "One minus the error function.", namespace="torch",
        special=("erfc",)),
     _s("erfinv", "0.886226925452758 * exp(y * y) * g", "The inverse of the error function.", namespace="torch",
+       fast="erfinv_near(x)", fast_if="abs(x) < 0.996", fast_by_block=True,
        special=("erfinv",), domain=(-0.9, 0.9)),
     _s("erfcx", "(2 * x * y - 1.1283791670955126) * g", "exp(x * x) * erfc(x), without overflow on the way."),
     _s("lgamma", "g * digamma(x)", "The logarithm of the absolute value of the gamma function.", namespace="torch",
@@ -30,6 +38,7 @@ ROWS = (
        domain=(0.2, 5.0)),
     _s("_trigamma", "g * polygamma(2, x)", "The derivative of digamma.", domain=(0.2, 5.0)),
     _s("polygamma", "g * polygamma(n + 1, x)", "The derivative of digamma of order `n`.", "polygamma(n, x)",
+       fast="polygamma_fast(n, x)", fast_if="polygamma_is_fast(n, x)",
        params={"n": None}, params_first=True, namespace="torch", special=("polygamma",), domain=(0.2, 5.0)),
     _s("i0", "g * i1(x)", "The modified Bessel function of the first kind, order 0.", namespace="torch",
        special=("i0",)),
@@ -42,17 +51,20 @@ ROWS = (
     _s("log_ndtr", "0.7978845608028654 / erfcx(x * -0.7071067811865476) * g",
        "The logarithm of the normal distribution function."),
     _s("entr", "-(g * (1 + log(x)))", "The entropy -x * log(x), 0 at zero, -inf below.", domain=(0.1, 3.0)),
-    Op("zeta", "zeta(a, b)", numbers="ab", db="-(g * (a * zeta(a + 1, b)))", dtypes=FLOAT, promote="float", namespace="special",
+    Op("zeta", "zeta(a, b)", numbers="ab", fast="zeta_fast(a, b)", fast_if="zeta_is_fast(a, b)",
+       db="-(g * (a * zeta(a + 1, b)))", dtypes=FLOAT, promote="float", namespace="special",
        method=False, inplace=False, domain=(1.5, 4.0), domain_b=(0.5, 3.0), source="DLMF 25.11.17",
        doc="Hurwitz's zeta function of `input` and `other`."),
-    Op("igamma", "igamma(a, b)", numbers="", db="g * exp((a - 1) * log(b) - b - lgamma(a))", dtypes=FLOAT, domain=(0.3, 4.0),
+    Op("igamma", "igamma(a, b)", numbers="", fast="igamma_fast(a, b)", fast_if="igamma_is_fast(a, b)",
+       db="g * exp((a - 1) * log(b) - b - lgamma(a))", dtypes=FLOAT, domain=(0.3, 4.0),
        special=("gammainc",), source="DLMF 8.8.13", doc="The regularized lower incomplete gamma function."),
-    Op("igammac", "igammac(a, b)", numbers="", db="-(g * exp((a - 1) * log(b) - b - lgamma(a)))", dtypes=FLOAT, domain=(0.3, 4.0),
+    Op("igammac", "igammac(a, b)", numbers="", fast="igammac_fast(a, b)", fast_if="igammac_is_fast(a, b)",
+       db="-(g * exp((a - 1) * log(b) - b - lgamma(a)))", dtypes=FLOAT, domain=(0.3, 4.0),
        special=("gammaincc",), source="DLMF 8.8.14", doc="The regularized upper incomplete gamma function."),
-    _s("bessel_j0", None, "The Bessel function of the first kind, order 0.", dtypes=SINGLE),
-    _s("bessel_j1", None, "The Bessel function of the first kind, order 1.", dtypes=SINGLE),
-    _s("bessel_y0", None, "The Bessel function of the second kind, order 0.", dtypes=SINGLE, domain=(0.2, 9.0)),
-    _s("bessel_y1", None, "The Bessel function of the second kind, order 1.", dtypes=SINGLE, domain=(0.2, 9.0)),
+    _bessel("j0", "first", 0),
+    _bessel("j1", "first", 1),
+    _bessel("y0", "second", 0, domain=(0.2, 9.0)),
+    _bessel("y1", "second", 1, domain=(0.2, 9.0)),
     _s("modified_bessel_i0", None, "The modified Bessel function of the first kind, order 0.", "i0(x)", dtypes=SINGLE),
     _s("modified_bessel_i1", None, "The modified Bessel function of the first kind, order 1.", "i1(x)", dtypes=SINGLE),
     _s("modified_bessel_k0", None, "The modified Bessel function of the second kind, order 0.", dtypes=SINGLE,

@@ -274,7 +274,12 @@ def threshold(input, threshold, value, inplace=False):
 threshold_ = ROW_METHODS.get("threshold_")
 fix, arctan2 = F["trunc"], F["atan2"]
 addcmul, addcdiv, lerp, erfinv, signbit = (F[n] for n in ("addcmul", "addcdiv", "lerp", "erfinv", "signbit"))
-logical_not, isreal, angle, conj_physical = (F[n] for n in ("logical_not", "isreal", "angle", "conj_physical"))
+logical_not, isreal, angle = (F[n] for n in ("logical_not", "isreal", "angle"))
+
+
+def conj_physical(input, *, out=None):
+    """The complex conjugate; a real tensor comes back as it is."""
+    return input if out is None and isinstance(input, Tensor) and not input.is_complex() else F["conj_physical"](input, out=out)
 
 
 # --- special cases of special functions ---
@@ -284,7 +289,8 @@ def polygamma(n, input, *, out=None):
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got n={n}")
-    return F["polygamma"](n, input, out=out)
+    # the first two have loops of their own
+    return F["digamma"](input, out=out) if n == 0 else F["_trigamma"](input, out=out) if n == 1 else F["polygamma"](n, input, out=out)
 
 
 def method_polygamma(self, n):
