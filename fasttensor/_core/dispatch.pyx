@@ -9,9 +9,14 @@ from fasttensor._core.tensor cimport Tensor, describe
 
 cdef extern from *:
     """
-    static __thread int ft_grad_on = 1;
-    static __thread int ft_inference_on = 0;
-    static __thread int ft_vmap_depth = 0;
+    #ifdef __linux__      /* three words fit into the room for thread-local data that needs no call to find */
+    #define FT_THREAD __thread __attribute__((tls_model("initial-exec")))
+    #else
+    #define FT_THREAD __thread
+    #endif
+    static FT_THREAD int ft_grad_on = 1;
+    static FT_THREAD int ft_inference_on = 0;
+    static FT_THREAD int ft_vmap_depth = 0;
     """
     int ft_grad_on
     int ft_inference_on
@@ -207,7 +212,7 @@ def is_grad_enabled():
     return bool(ft_grad_on)
 
 
-def _set_grad_enabled(bint on):
+cpdef bint _set_grad_enabled(bint on):
     """Switch recording in this thread; returns what it was."""
     global ft_grad_on
     cdef bint before = ft_grad_on
@@ -220,8 +225,11 @@ def is_inference_mode_enabled():
     return bool(ft_inference_on)
 
 
-def _set_inference_mode(bint on):
+cpdef bint _set_inference_mode(bint on):
     global ft_inference_on
     cdef bint before = ft_inference_on
     ft_inference_on = on
     return before
+
+
+include "modes.pxi"

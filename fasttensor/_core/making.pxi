@@ -67,7 +67,7 @@ cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssi
 
 
 cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
-    cdef Tensor t = Tensor.__new__(Tensor)
+    cdef Tensor t = ft_fresh_tensor()
     set_geometry(t, rank, sizes, NULL)
     t.code, t.dev, t.inference = code, dev, inference_enabled()
     if dev == CPU:
@@ -88,7 +88,7 @@ cdef Tensor new_like(Tensor x, int code):
 
 cdef Tensor new_view(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
     """A view of x's storage; `offset` in elements from the storage's start."""
-    cdef Tensor t = Tensor.__new__(Tensor)
+    cdef Tensor t = ft_fresh_tensor()
     set_geometry(t, rank, sizes, steps)
     t.store, t.code, t.dev, t.offset, t.inference = x.store, x.code, x.dev, offset, x.inference
     t.ptr = x.ptr + (offset - x.offset) * ITEMSIZE[x.code]
@@ -100,7 +100,7 @@ cdef Tensor alias(Tensor x):
 
 
 cdef Tensor from_storage(Storage store, int code, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset):
-    cdef Tensor t = Tensor.__new__(Tensor)
+    cdef Tensor t = ft_fresh_tensor()
     set_geometry(t, rank, sizes, steps)
     t.store, t.code, t.offset = store, code, offset
     if store is None:               # a meta tensor's memory, or that of a tensor that no constructor filled

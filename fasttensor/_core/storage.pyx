@@ -1,3 +1,4 @@
+# cython: preliminary_late_includes_cy28=True
 """Memory of tensors.
 
 Blocks are 64-byte aligned and come from a cache of freed blocks sorted by size class, four
@@ -5,7 +6,6 @@ classes an octave, since a fresh block of more than a few pages costs a page fau
 page on first touch (2 to 3 times the cost of an addition on ten million floats). The cache is
 bounded; beyond the bound blocks go back to the system at once.
 """
-cimport cython
 from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBUF_ND, PyBUF_STRIDES, PyBUF_FORMAT
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
@@ -60,6 +60,23 @@ cdef extern from *:
     int __builtin_clzll(unsigned long long x) noexcept nogil
 
 
+cdef void give_back(void *ptr, size_t capacity) noexcept:
+    """Count a storage out, and keep its block for the next or free it."""
+    global live, used_bytes, cached_bytes
+    cdef size_t rounded
+    cdef int k
+    live -= 1
+    if capacity:
+        used_bytes -= capacity
+        k = size_class(capacity, &rounded)
+        if bins[k].n < KEEP and cached_bytes + rounded <= cache_limit:
+            bins[k].block[bins[k].n] = ptr
+            bins[k].n += 1
+            cached_bytes += rounded
+        else:
+            free(ptr)
+
+
 cdef Py_ssize_t place(Storage self, Py_ssize_t index) except -1:
     if not -<Py_ssize_t>self.length <= index < <Py_ssize_t>self.length:
         raise IndexError(f"index {index} is out of bounds for a storage of {self.length} bytes")
@@ -68,7 +85,6 @@ cdef Py_ssize_t place(Storage self, Py_ssize_t index) except -1:
     return index + <Py_ssize_t>self.length if index < 0 else index
 
 
-@cython.freelist(128)
 cdef class Storage:
     """Untyped memory shared by a tensor and its views (PyTorch's ``UntypedStorage``)."""
 
@@ -93,19 +109,7 @@ cdef class Storage:
         made.capacity = 0           # the block is this object's now
 
     def __dealloc__(self):
-        global live, used_bytes, cached_bytes
-        cdef size_t rounded
-        cdef int k
-        live -= 1
-        if self.capacity:
-            used_bytes -= self.capacity
-            k = size_class(self.capacity, &rounded)
-            if bins[k].n < KEEP and cached_bytes + rounded <= cache_limit:
-                bins[k].block[bins[k].n] = self.ptr
-                bins[k].n += 1
-                cached_bytes += rounded
-            else:
-                free(self.ptr)
+        give_back(self.ptr, self.capacity)
 
     @cython.binding(False)
     def nbytes(self):
@@ -201,6 +205,53 @@ cdef class Storage:
         return f"<UntypedStorage of {self.length} bytes on {self.device_type}>"
 
 
+cdef extern from "pool.h":
+    pass
+
+cdef extern from *:
+    """
+    typedef struct __pyx_obj_10fasttensor_5_core_7storage_Storage ft_storage;
+    static ft_pool ft_storages;
+    static void (*ft_give_back)(void *, size_t);
+    static long *ft_live;
+
+    static void ft_storage_dealloc(PyObject *o) {
+        ft_storage *s = (ft_storage *)o;
+        if (Py_TYPE(o) != ft_storages.type || s->__weakref__ || s->__dict__ || ft_storages.n >= FT_SPARE || s->owner != Py_None) {
+            ft_storages.dealloc(o);
+            return;
+        }
+        PyObject_GC_UnTrack(o);
+        ft_give_back(s->ptr, s->capacity);
+        FT_RESET(s->writer);
+        s->ptr = NULL;
+        s->length = s->capacity = 0;
+        s->version = 0;
+        s->dev = 0;
+        s->read_only = s->watched = 0;
+        ft_storages.spare[ft_storages.n++] = o;
+    }
+
+    static int ft_open_storages(PyObject *type, void (*give_back)(void *, size_t), long *live) {
+        ft_give_back = give_back;
+        ft_live = live;
+        return ft_pool_open(&ft_storages, (PyTypeObject *)type, ft_storage_dealloc);
+    }
+
+    /* without memory */
+    static inline PyObject *ft_fresh_storage(void) {
+        int spare = ft_storages.n > 0;
+        PyObject *o = ft_pool_take(&ft_storages, offsetof(ft_storage, __dict__));
+        if (o && spare) ++*ft_live;       /* a new one counts itself */
+        return o;
+    }
+    """
+    int ft_open_storages(object type, void (*give_back)(void *, size_t) noexcept, long *counter) except -1
+    Storage ft_fresh_storage()
+
+ft_open_storages(Storage, give_back, &live)
+
+
 cdef object no_memory(size_t nbytes):
     return RuntimeError(f"not enough memory: could not allocate {nbytes} bytes ({used_bytes} bytes are in use)")
 
@@ -224,7 +275,7 @@ cdef Storage new_storage(size_t nbytes):
             empty_cache()           # the cached blocks may be what is missing
             if posix_memalign(&ptr, ALIGNMENT, rounded):
                 raise no_memory(nbytes)
-    store = Storage.__new__(Storage)
+    store = ft_fresh_storage()
     store.ptr, store.length, store.capacity = <char *>ptr, nbytes, rounded
     used_bytes += rounded
     if used_bytes > peak_bytes:
@@ -234,7 +285,7 @@ cdef Storage new_storage(size_t nbytes):
 
 cdef Storage foreign_storage(void *ptr, size_t nbytes, object owner):
     """Memory that `owner` keeps alive."""
-    cdef Storage store = Storage.__new__(Storage)
+    cdef Storage store = ft_fresh_storage()
     store.ptr, store.length, store.owner = <char *>ptr, nbytes, owner
     return store
 

@@ -53,7 +53,6 @@ cdef class Tensor:
     cdef Py_ssize_t count           # number of elements
     cdef Py_ssize_t *sizes
     cdef Py_ssize_t *steps          # strides in elements
-    cdef Py_ssize_t inline_dims[16]
     cdef int rank
     cdef unsigned char code         # dtype
     cdef unsigned char dev
@@ -73,12 +72,14 @@ cdef class Tensor:
     cdef object meta                # rarely used: hooks, retain_grad, names
     cdef dict __dict__
     cdef object __weakref__
+    cdef Py_ssize_t inline_dims[16]     # last, so that the fields that every operation reads lie together
     cdef object only_element(self, str what)
 
 # New tensors. `sizes` may be any C array of `rank` values; nothing here records gradients.
 cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev)    # uninitialised, contiguous
 cdef Tensor new_like(Tensor x, int code)                                        # same shape, contiguous
 cdef Tensor new_view(Tensor x, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset)
+cdef Node fresh_node()
 cdef Tensor alias(Tensor x)                                                     # same view, no gradient history
 cdef Tensor from_storage(Storage store, int code, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps, Py_ssize_t offset)
 cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssize_t *steps) except False

@@ -1,4 +1,4 @@
-# cython: c_api_binop_methods=True
+# cython: c_api_binop_methods=True, preliminary_late_includes_cy28=True
 """The strided tensor: geometry, storage and the protocols of Python, without any operation.
 
 Operators go through the slots of `dispatch`; named methods are installed by the layers above.
@@ -49,7 +49,6 @@ class Size(tuple):
 
 
 @cython.final
-@cython.freelist(256)
 @cython.trashcan(True)
 cdef class Node:
     """One recorded operation of the graph."""
@@ -68,7 +67,6 @@ cdef class Node:
         return f"<{self.label} object at {<size_t><void *>self:#x}>"
 
 
-@cython.freelist(256)
 @cython.trashcan(True)
 cdef class Tensor:
     """A strided array of one dtype on one device.
@@ -408,4 +406,5 @@ cdef char *FORMATS[12]
 FORMATS[:] = [b"?", b"B", b"b", b"h", b"i", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
 
 
+include "pools.pxi"
 include "making.pxi"

@@ -5,7 +5,7 @@ spares leaves a node of their own. Saved outputs are kept as detached aliases, s
 has no cycles and is freed by reference counting.
 """
 from fasttensor._core.dtype cimport is_float_code, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, describe, BATCHED
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, fresh_node, describe, BATCHED
 from fasttensor._core.dispatch cimport hook, grad_enabled, set_grad_enabled_flag, inference_enabled
 from fasttensor._core.dispatch import set_hook
 from fasttensor.autograd.history cimport refresh
@@ -37,10 +37,9 @@ cdef object edge(Tensor x):
 
 cdef Node new_node(backward_fn run, str label):
     global _sequence
-    cdef Node node = Node.__new__(Node)
+    cdef Node node = fresh_node()
     _sequence += 1
-    node.run, node.label, node.seq, node.op = run, label, _sequence, -1
-    node.inputs, node.n_outputs, node.out_rank = [], 1, -1
+    node.run, node.label, node.seq, node.inputs = run, label, _sequence, []
     if anomaly:
         node.extra = {"place": _place()}
     return node

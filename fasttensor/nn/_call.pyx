@@ -2,13 +2,29 @@
 
 `self.weight` is no ordinary attribute: ordinary lookup fails, formats an error, and only then asks
 `__getattr__`. Here the three registries come first, for 40 ns in place of 500.
+
+A call needs a dozen entries of dicts that hardly ever change: hooks, parameters, the functions that a layer's `forward`
+names. They are looked up again where a dict's version says that it changed.
 """
 cimport cython
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from fasttensor.autograd.products cimport try_linear
+
+cdef extern from *:
+    """
+    /* Equal numbers mean the same dict with the same entries. Python 3.12 deprecates them. */
+    #if PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
+    #define FT_DICT_VERSION(d) (((PyDictObject *)(d))->ma_version_tag)
+    #else
+    #define FT_DICT_VERSION(d) 0
+    #endif
+    #define FT_DICT_USED(d) (((PyDictObject *)(d))->ma_used)
+    """
+    unsigned long long FT_DICT_VERSION(PyObject *d)
+    Py_ssize_t FT_DICT_USED(PyObject *d)
 
 cdef extern from "Python.h":
     ctypedef object (*getattrofunc)(object, object)
@@ -19,18 +35,41 @@ cdef extern from "Python.h":
     PyObject *_PyType_Lookup(PyTypeObject *t, object name)
     PyTypeObject *Py_TYPE(object o)
     bint PyFunction_Check(object o)
+    bint PyDict_Check(object o)
     PyObject *PyFunction_GetCode(object f)
     object PyObject_VectorcallDict(object f, PyObject **arguments, size_t n, PyObject *kwargs)
-    Py_ssize_t PyDict_Size(object d) except -1
+    object PyObject_CallOneArg(object f, object argument)
     void PyType_Modified(PyTypeObject *t)
     PyObject **_PyObject_GetDictPtr(object o)
+    int Py_EnterRecursiveCall(const char *where) except *
+    void Py_LeaveRecursiveCall()
 
-cdef object LINEAR_FORWARD = None       # Linear.forward as it is written in Python, and the function that it calls
-cdef object LINEAR = None
-cdef tuple CODES = (None, None)
-cdef dict FUNCTIONAL = {}
+cdef enum:
+    MOST = 8            # positional arguments that are passed without a bound method
+    KNOWN = 16          # forwards that are known
+
+# The forwards whose calls skip the interpreter for as long as they, and the function that they call, are what they were
+# (autocast, profilers and users replace them).
+cdef enum Kind:
+    OTHER, LINEAR, SEQUENTIAL, ACTIVATION
+
+cdef struct Forward:
+    PyObject *forward
+    PyObject *code
+    Kind kind
+    bint inplace            # a second argument self.inplace
+    PyObject *namespace     # the module's where it finds its function, NULL where it calls none
+    unsigned long long seen     # the namespace's version in which the function is what it was
+    PyObject *name
+    PyObject *function
+    PyObject *function_code     # NULL for compiled functions
+
+cdef Forward known[KNOWN]
+cdef int known_count = 0
+cdef list kept = []         # what `known` points to
 cdef tuple GLOBAL_HOOKS = ()
 cdef object CALL_WITH_HOOKS = None
+cdef tuple HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 cdef inline dict dict_of(object self):
@@ -53,28 +92,53 @@ def set_hooks(tuple registries, call_with_hooks):
     GLOBAL_HOOKS, CALL_WITH_HOOKS = registries, call_with_hooks
 
 
+cdef add_known(object forward, Kind kind, dict namespace, str name):
+    global known_count
+    cdef Forward *f = &known[known_count]
+    if known_count == KNOWN:
+        raise RuntimeError("nn: make room for more known forwards")
+    code = forward.__code__
+    f.forward, f.code, f.kind, f.namespace, f.seen, f.function_code = <PyObject *>forward, <PyObject *>code, kind, NULL, 0, NULL
+    kept.extend((forward, code))
+    if name is not None:
+        function = namespace[name]
+        function_code = function.__code__ if PyFunction_Check(function) else None
+        kept.extend((namespace, name, function, function_code))
+        f.namespace, f.name, f.function = <PyObject *>namespace, <PyObject *>name, <PyObject *>function
+        if function_code is not None:
+            f.function_code = <PyObject *>function_code
+    known_count += 1
+
+
 def set_linear(forward, dict functional):
-    """Say which `forward` is ``functional.linear(input, self.weight, self.bias)``: its calls go straight to the kernel
-    for as long as that function is what it was (autocast, profilers and users replace it)."""
-    global LINEAR_FORWARD, LINEAR, CODES, FUNCTIONAL
-    LINEAR_FORWARD, FUNCTIONAL, LINEAR = forward, functional, functional["linear"]
-    CODES = (forward.__code__, LINEAR.__code__)
+    """Say which `forward` is ``functional.linear(input, self.weight, self.bias)``."""
+    add_known(forward, LINEAR, functional, "linear")
 
 
-cdef object call_linear(dict d, object input):
-    """What Linear.forward gives; None where its Python has to see to it."""
-    cdef PyObject *parameters = PyDict_GetItem(d, "_parameters")
-    cdef PyObject *weight
-    cdef PyObject *bias
-    if (parameters == NULL or PyDict_GetItem(FUNCTIONAL, "linear") != <PyObject *>LINEAR
-            or PyFunction_GetCode(LINEAR_FORWARD) != <PyObject *>CODES[0] or PyFunction_GetCode(LINEAR) != <PyObject *>CODES[1]
-            or PyDict_GetItem(d, "weight") != NULL or PyDict_GetItem(d, "bias") != NULL):
-        return None
-    weight = PyDict_GetItem(<object>parameters, "weight")
-    bias = PyDict_GetItem(<object>parameters, "bias")
-    if weight == NULL or bias == NULL:
-        return None
-    return try_linear(input, <object>weight, <object>bias)
+def set_sequential(forward):
+    """Say which `forward` calls one module of ``self._modules`` after another."""
+    add_known(forward, SEQUENTIAL, None, None)
+
+
+def set_activation(forward, dict namespace, str name, bint inplace):
+    """Say which `forward` is ``name(input)``, or with `inplace`, ``name(input, self.inplace)``, of the given namespace."""
+    add_known(forward, ACTIVATION, namespace, name)
+    known[known_count - 1].inplace = inplace
+
+
+cdef inline bint unchanged(Forward *f) except -1:
+    """Whether the forward and the function that it calls are what they were."""
+    cdef unsigned long long version
+    if PyFunction_GetCode(<object>f.forward) != f.code:
+        return False
+    if f.namespace == NULL:
+        return True
+    version = FT_DICT_VERSION(f.namespace)
+    if version == 0 or version != f.seen:
+        if PyDict_GetItemWithError(<object>f.namespace, <object>f.name) != f.function:
+            return False
+        f.seen = version
+    return f.function_code == NULL or PyFunction_GetCode(<object>f.function) == f.function_code
 
 
 @cython.auto_pickle(False)
@@ -82,40 +146,118 @@ cdef class ModuleBase:
     """What a Module is to C: a dict, and a call."""
     cdef dict __dict__
     cdef object __weakref__
+    # what was found in the dict when it had the version `seen`
+    cdef unsigned long long seen, seen_parameters
+    cdef PyObject *hooks[4]
+    cdef PyObject *parameters
+    cdef PyObject *modules
+    cdef PyObject *weight
+    cdef PyObject *bias
+    cdef PyObject *inplace
+    cdef bint hidden                # "forward", "weight" or "bias" is an attribute of its own
 
     def __call__(self, *args, **kwargs):
         return module_call(self, args, <PyObject *>kwargs)
 
+    def __getnewargs__(self):
+        # tells copy and pickle that what the object holds beside its dict need not be kept
+        return ()
 
-cdef enum:
-    MOST = 8            # positional arguments that are passed without a bound method
+
+cdef bint look(ModuleBase m, dict d) except False:
+    """Find what a call needs in the module's dict."""
+    cdef int i
+    for i in range(4):
+        m.hooks[i] = PyDict_GetItemWithError(d, HOOKS[i])
+        if m.hooks[i] == NULL or not PyDict_Check(<object>m.hooks[i]):
+            raise AttributeError(f"{type(m).__name__} was called before Module.__init__() ran: call super().__init__() first")
+    m.parameters, m.modules = PyDict_GetItemWithError(d, "_parameters"), PyDict_GetItemWithError(d, "_modules")
+    m.inplace = PyDict_GetItemWithError(d, "inplace")
+    m.hidden = (PyDict_GetItemWithError(d, "forward") != NULL or PyDict_GetItemWithError(d, "weight") != NULL
+                or PyDict_GetItemWithError(d, "bias") != NULL)
+    m.seen, m.seen_parameters = FT_DICT_VERSION(<PyObject *>d), 0
+    return True
+
+
+cdef inline bint hooked(ModuleBase m) except -1:
+    """Whether there are hooks, of the module or of all modules."""
+    cdef int i
+    if FT_DICT_USED(m.hooks[0]) or FT_DICT_USED(m.hooks[1]) or FT_DICT_USED(m.hooks[2]) or FT_DICT_USED(m.hooks[3]):
+        return True
+    for i in range(len(GLOBAL_HOOKS)):
+        if FT_DICT_USED(<PyObject *>GLOBAL_HOOKS[i]):
+            return True
+    return False
+
+
+cdef object call_known(ModuleBase m, Forward *f, object input):
+    """What a known forward gives for one argument; None where its Python has to see to it."""
+    cdef unsigned long long version
+    if not unchanged(f):
+        return None
+    if f.kind == LINEAR:
+        if m.parameters == NULL:
+            return None
+        version = FT_DICT_VERSION(m.parameters)
+        if version == 0 or version != m.seen_parameters:
+            m.weight = PyDict_GetItemWithError(<object>m.parameters, "weight")
+            m.bias = PyDict_GetItemWithError(<object>m.parameters, "bias")
+            m.seen_parameters = version
+        if m.weight == NULL or m.bias == NULL:
+            return None
+        return try_linear(input, <object>m.weight, <object>m.bias)
+    if f.kind == SEQUENTIAL:
+        return None if m.modules == NULL else call_children(<dict><object>m.modules, input)
+    if not f.inplace or (m.inplace != NULL and <object>m.inplace is False):
+        return PyObject_CallOneArg(<object>f.function, input)
+    return None
+
+
+cdef object call_children(dict modules, object input):
+    cdef PyObject *key
+    cdef PyObject *child
+    cdef Py_ssize_t place = 0, n = FT_DICT_USED(<PyObject *>modules)
+    Py_EnterRecursiveCall(" while calling a module of a Sequential")
+    try:
+        while PyDict_Next(modules, &place, &key, &child):
+            module = <object>child
+            if Py_TYPE(module).tp_call == module_call:
+                input = call_one(module, input)
+            else:
+                input = PyObject_CallOneArg(module, input)
+            if FT_DICT_USED(<PyObject *>modules) != n:
+                raise RuntimeError("dictionary changed size during iteration")
+    finally:
+        Py_LeaveRecursiveCall()
+    return input
+
+
+cdef inline object call_one(object self, object input):
+    return module_call(self, (input,), NULL)
 
 
 cdef object module_call(object self, object args, PyObject *kwargs):
     """The call of a module; `kwargs` is NULL where there are none."""
     cdef dict d = dict_of(self)
+    cdef ModuleBase m = <ModuleBase>self
     cdef PyObject *found
     cdef PyObject *stack[MOST + 1]
     cdef Py_ssize_t n = len(<tuple>args), i
-    cdef bint hooked = False
-    for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
-        found = PyDict_GetItem(d, name)
-        if found == NULL:
-            raise AttributeError(f"{type(self).__name__} was called before Module.__init__() ran: call super().__init__() first")
-        if PyDict_Size(<object>found):
-            hooked = True
-    for registry in GLOBAL_HOOKS:
-        if PyDict_Size(registry):
-            hooked = True
-    if hooked:
+    cdef unsigned long long version = FT_DICT_VERSION(<PyObject *>d)
+    if version == 0 or version != m.seen:
+        look(m, d)
+    if hooked(m):
         return CALL_WITH_HOOKS(self, args, {} if kwargs == NULL else <object>kwargs)
     # As a rule `forward` is a function of the class, which needs no bound method.
-    if n <= MOST and Py_TYPE(self).tp_getattro == module_getattro and PyDict_GetItem(d, "forward") == NULL:
+    if n <= MOST and Py_TYPE(self).tp_getattro == module_getattro and (not m.hidden or PyDict_GetItemWithError(d, "forward") == NULL):
         found = _PyType_Lookup(Py_TYPE(self), "forward")
-        if found == <PyObject *>LINEAR_FORWARD and n == 1 and kwargs == NULL:
-            result = call_linear(d, (<tuple>args)[0])
-            if result is not None:
-                return result
+        if n == 1 and kwargs == NULL and not m.hidden:
+            for i in range(known_count):
+                if found == known[i].forward:
+                    result = call_known(m, &known[i], (<tuple>args)[0])
+                    if result is not None:
+                        return result
+                    break
         if found != NULL and PyFunction_Check(<object>found):
             stack[0] = <PyObject *>self
             for i in range(n):
@@ -129,11 +271,11 @@ cdef object module_getattro(object self, object name):
     cdef dict d = dict_of(self)
     cdef PyObject *registry
     cdef PyObject *found
-    if PyDict_GetItem(d, name) == NULL:
+    if PyDict_GetItemWithError(d, name) == NULL:
         for key in ("_parameters", "_modules", "_buffers"):
-            registry = PyDict_GetItem(d, key)
+            registry = PyDict_GetItemWithError(d, key)
             if registry != NULL and isinstance(<object>registry, dict):
-                found = PyDict_GetItem(<object>registry, name)
+                found = PyDict_GetItemWithError(<object>registry, name)
                 if found != NULL:
                     return <object>found
     return PyObject_GenericGetAttr(self, name)

@@ -2,6 +2,7 @@
 import fasttensor as ft
 
 from .. import functional as F
+from .._call import set_activation
 from ..module import Module
 from ..parameter import Parameter
 
@@ -26,6 +27,9 @@ class ReLU(_Inplace):
 
     def forward(self, input):
         return F.relu(input, self.inplace)
+
+
+set_activation(ReLU.forward, vars(F), "relu", True)
 
 
 class RReLU(_Inplace):
@@ -111,6 +115,11 @@ class Tanh(Module):
 
     def forward(self, input):
         return ft.tanh(input)
+
+
+for _layer in (Sigmoid, Tanh):
+    getattr(ft, _layer.__name__.lower())       # found in the namespace from here on
+    set_activation(_layer.forward, vars(ft), _layer.__name__.lower(), False)
 
 
 class Hardsigmoid(_Inplace):

@@ -3,6 +3,7 @@ import operator
 from collections import OrderedDict
 from itertools import islice
 
+from .._call import set_sequential
 from ..module import Module
 
 
@@ -152,6 +153,9 @@ class Sequential(_Listed):
         for m in list(sequential):
             self.append(m)
         return self
+
+
+set_sequential(Sequential.forward)
 
 
 class ModuleList(_Listed):
