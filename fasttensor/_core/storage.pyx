@@ -6,6 +6,7 @@ classes an octave, since a fresh block of more than a few pages costs a page fau
 page on first touch (2 to 3 times the cost of an addition on ten million floats). The cache is
 bounded; beyond the bound blocks go back to the system at once.
 """
+cimport cython
 from cpython.buffer cimport PyObject_GetBuffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBUF_ND, PyBUF_STRIDES, PyBUF_FORMAT
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset

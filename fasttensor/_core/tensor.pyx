@@ -15,37 +15,7 @@ from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport *
 
 
-class Size(tuple):
-    """The shape of a tensor: a tuple of ints with ``numel()``."""
-    __slots__ = ()
-
-    def numel(self):
-        """The product of the sizes."""
-        n = 1
-        for size in self:
-            n *= size
-        return n
-
-    def __repr__(self):
-        return "torch.Size([" + ", ".join(map(repr, self)) + "])"
-
-    def __getitem__(self, index):
-        got = tuple.__getitem__(self, index)
-        return Size(got) if isinstance(index, slice) else got
-
-    def __add__(self, other):
-        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
-
-    def __radd__(self, other):
-        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
-
-    def __mul__(self, other):
-        return Size(tuple.__mul__(self, other))
-
-    __rmul__ = __mul__
-
-    def __reduce__(self):
-        return Size, (tuple(self),)
+include "size.pxi"
 
 
 @cython.final
@@ -93,8 +63,7 @@ cdef class Tensor:
     @property
     def shape(self):
         """The sizes of the dimensions, a ``Size``."""
-        cdef int d
-        return Size([self.sizes[d] for d in range(self.rank)])
+        return size_of(self.rank, self.sizes)
 
     @property
     def dtype(self):

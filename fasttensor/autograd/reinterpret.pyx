@@ -1,7 +1,7 @@
 """What a tensor's memory is, and other readings of the same bytes."""
 from fasttensor._core.tensor cimport Tensor, Node, from_storage, CPU, BATCHED
 from fasttensor._core.storage cimport new_storage
-from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, code_of, dtype_of, real_code, complex_code
+from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, code_of, dtype_of, real_code, complex_code, is_float_code, is_complex_code
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch cimport grad_enabled
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
@@ -13,6 +13,43 @@ def strides(Tensor x not None):
     """The strides in elements."""
     cdef int d
     return tuple([x.steps[d] for d in range(x.rank)])
+
+
+cdef Py_ssize_t place_of(Tensor x, dim, str name) except -1:
+    cdef Py_ssize_t n = x.rank if x.rank else 1, d = dim
+    if not -n <= d < n or x.rank == 0:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return d + n if d < 0 else d
+
+
+def size(Tensor self not None, dim=None):
+    """The shape, or the size of one dimension."""
+    return self.shape if dim is None else self.sizes[place_of(self, dim, "size")]
+
+
+def stride(Tensor self not None, dim=None):
+    """The steps in elements between neighbours along each dimension, or along one."""
+    return strides(self) if dim is None else self.steps[place_of(self, dim, "stride")]
+
+
+def dim(Tensor self not None):
+    """The number of dimensions."""
+    return self.rank
+
+
+def numel(Tensor input not None):
+    """The number of elements."""
+    return input.count
+
+
+def is_floating_point(Tensor input not None):
+    """Whether the dtype is a floating-point type."""
+    return is_float_code(input.code)
+
+
+def is_complex(Tensor input not None):
+    """Whether the dtype is complex."""
+    return is_complex_code(input.code)
 
 
 def data_ptr(self):

@@ -47,7 +47,7 @@ cdef object run_rule(object rule, tuple args, bint user):
                 need = True
                 break
     if not need:
-        node = Node.__new__(Node)
+        node = fresh_node()
         node.rule, node.label, node.n_outputs = rule, "", 0
         node.needs_input_grad = (False,) * len(args)
         set_grad_enabled_flag(False)

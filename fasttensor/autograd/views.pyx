@@ -3,7 +3,7 @@
 Reshaping and permuting go back by the inverse view; cutting (select, slice, diagonal ...) goes back
 by putting the gradient into zeros at the same place.
 """
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, MAX_DIMS, BATCHED
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_dim, describe, INLINE_DIMS, MAX_DIMS, BATCHED
 from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
@@ -199,6 +199,38 @@ cdef Tensor try_view(Tensor x, tuple shape, str label):
     return finish_view(view, x, reshape_backward, label, sizes_of(x) if recorded(x) else None)
 
 
+cdef Tensor quick_view(Tensor x, tuple shape):
+    """A contiguous tensor in another shape, given as plain ints; None where there is more to it, errors included."""
+    cdef Py_ssize_t sizes[INLINE_DIMS]
+    cdef Py_ssize_t known = 1, n
+    cdef int free = -1, i, rank
+    cdef object item
+    if len(shape) == 1 and isinstance(shape[0], tuple):
+        shape = <tuple>shape[0]         # a Size, too
+    rank = len(shape)
+    if not x.contig or x.dev == BATCHED or rank > INLINE_DIMS:
+        return None
+    for i in range(rank):
+        item = shape[i]
+        if type(item) is not int:
+            return None
+        n = item
+        if n > 0 and known <= x.count:
+            known *= n if n <= x.count else x.count + 1
+        elif n == -1 and free < 0:
+            free = i
+        else:
+            return None
+        sizes[i] = n
+    if free >= 0:
+        if x.count % known:
+            return None
+        sizes[free] = x.count // known
+    elif known != x.count:
+        return None
+    return finish_view(new_view(x, rank, sizes, NULL, x.offset), x, reshape_backward, "ViewBackward0", sizes_of(x) if recorded(x) else None)
+
+
 cdef Tensor reshape_to(Tensor x, tuple shape):
     cdef Tensor view = try_view(x, shape, "ViewBackward0")
     if view is None:
@@ -249,7 +281,8 @@ def reshape(input, *sizes, shape=None):
     cdef Tensor x = <Tensor?>input
     if shape is not None and not sizes:
         sizes = (shape,)
-    return reshape_to(x, full_shape(x, shape_argument(sizes, "reshape", "shape"), "reshape"))
+    got = quick_view(x, sizes) if sizes else None
+    return got if got is not None else reshape_to(x, full_shape(x, shape_argument(sizes, "reshape", "shape"), "reshape"))
 
 
 cdef tuple flat_shape(Tensor x, start_dim, end_dim, str name):

@@ -9,15 +9,11 @@ FREE = ("reshape", "flatten", "ravel", "unflatten", "permute", "transpose", "swa
         "unsqueeze", "squeeze", "select", "narrow", "as_strided", "diagonal")
 globals().update((name, VIEWS[name]) for name in FREE)
 clone, detach, basic_part = copying.clone, tensor_hooks.detach, basic_index.basic_part
+numel, is_floating_point, is_complex = reinterpret.numel, reinterpret.is_floating_point, reinterpret.is_complex
 
 __all__ = [*FREE, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
            "chunk", "split", "split_with_sizes", "unbind", "broadcast_to", "is_same_size", "unsafe_chunk", "unsafe_split",
            "result_type", "is_signed", "is_inference", "get_device", "typename", "unsafe_split_with_sizes", "is_distributed"]
-
-
-def numel(input):
-    """The number of elements."""
-    return input.shape.numel()
 
 
 def is_tensor(obj):
@@ -28,16 +24,6 @@ def is_tensor(obj):
 def is_storage(obj):
     """Whether `obj` is a storage."""
     return type(obj).__name__ in ("Storage", "TypedStorage")
-
-
-def is_floating_point(input):
-    """Whether the dtype is a floating-point type."""
-    return input.dtype.is_floating_point
-
-
-def is_complex(input):
-    """Whether the dtype is complex."""
-    return input.dtype.is_complex
 
 
 def is_signed(self):
@@ -87,22 +73,11 @@ def is_same_size(input, other):
     return input.shape == other.shape
 
 
-def size(self, dim=None):
-    """The shape, or the size of one dimension."""
-    return self.shape if dim is None else self.shape[_wrap(self, dim, "size")]
-
-
 def _wrap(x, dim, name):
     n = x.ndim or 1
     if not -n <= dim < n or x.ndim == 0:
         raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim + n if dim < 0 else dim
-
-
-def stride(self, dim=None):
-    """The steps in elements between neighbours along each dimension, or along one."""
-    steps = reinterpret.strides(self)
-    return steps if dim is None else steps[_wrap(self, dim, "stride")]
 
 
 def broadcast_to(input, size):
@@ -252,8 +227,8 @@ HOOKS = {"sum_to": _sum_to, "view_dtype": _view_dtype, "unbind": unbind}
 METHODS = {
     **VIEWS, **copying.METHODS, **writing.METHODS, **tensor_hooks.METHODS,
     "numel": numel, "nelement": numel, "is_floating_point": is_floating_point, "is_complex": is_complex, "is_signed": is_signed,
-    "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": size, "stride": stride, "dim": lambda self: self.ndim,
-    "ndimension": lambda self: self.ndim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
+    "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": reinterpret.size, "stride": reinterpret.stride,
+    "dim": reinterpret.dim, "ndimension": reinterpret.dim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
     "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
     "unsafe_chunk": chunk, "unsafe_split": split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
     "is_inference": reinterpret.is_inference, "get_device": get_device, "unsafe_split_with_sizes": split_with_sizes,

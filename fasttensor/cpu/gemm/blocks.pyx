@@ -26,6 +26,9 @@ cdef extern from "kernels.h":
     const ft_kernel FT_KERNELS[10]
     void *ft_scratch(size_t bytes) noexcept nogil
 
+cdef extern from *:
+    void __builtin_prefetch(const void *p) noexcept nogil
+
 cdef extern from "activations.h":
     void ft_activate_f32(int kind, float *x, Py_ssize_t n) noexcept nogil
     void ft_activate_f64(int kind, double *x, Py_ssize_t n) noexcept nogil
@@ -35,6 +38,7 @@ cdef enum:
     M_PIECE = 240
     N_PIECE = 3072
     ROW_PASS = 8            # panels of B that one panel of A meets before the next panel of A
+    FEW_ROWS = 16           # panels of A
     SERIAL = 1 << 19        # multiply-adds below which threads do not pay
     TASK = 1 << 23          # multiply-adds worth a task of their own
     K_SPLIT = 1 << 15       # length of k from which a small C is summed in pieces

@@ -44,6 +44,22 @@ cdef void pack_panels(Piece *at, Py_ssize_t j0, Py_ssize_t j1) noexcept nogil:
         j += nr
 
 
+cdef void fetch_panel(Piece *at, Py_ssize_t j, Py_ssize_t part, Py_ssize_t parts) noexcept nogil:
+    """Asks for a part of the panel of B that begins in column j, so that it comes from afar while tiles are computed."""
+    cdef Product *g = at.p.g
+    cdef Py_ssize_t size = at.p.kern.stored, nj = least(at.p.kern.nr, at.nc - j), line, reach
+    cdef const char *b = at.b + (at.pc * g.brs + (at.jc + j) * g.bcs) * size
+    cdef Py_ssize_t lines = nj if g.brs == 1 else at.kc, step = (g.bcs if g.brs == 1 else g.brs) * size, place
+    if g.brs != 1 and g.bcs != 1:
+        return
+    reach = (at.kc if g.brs == 1 else nj) * size
+    for line in range(lines * part // parts, lines * (part + 1) // parts):
+        place = 0
+        while place < reach:
+            __builtin_prefetch(b + line * step + place)
+            place += 64
+
+
 cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint pack_b) noexcept nogil:
     """Rows ic .. ic + mc of the block by the piece of B, which is packed on the way if `pack_b`."""
     cdef Plan *p = at.p
@@ -51,7 +67,9 @@ cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint 
     cdef const ft_kernel *kern = p.kern
     cdef ft_tile t
     cdef Py_ssize_t stored = kern.stored, computed = kern.computed, mr = kern.mr, nr = kern.nr, kc = at.kc, jc = at.jc
-    cdef Py_ssize_t q, qg, r, i, j, jg, ng, mi, nj, group = ROW_PASS * nr
+    # few rows use a panel: take one panel at a time, which stays in L1, and ask for the next meanwhile
+    cdef bint few = pack_b and mc <= FEW_ROWS * mr and packs_b(p, at.nc)
+    cdef Py_ssize_t q, qg, r, i, j, jg, ng, mi, nj, group = nr if few else ROW_PASS * nr
     cdef const char *a = at.a + (ic * g.ars + at.pc * g.acs) * stored
     cdef char *cell
     t.ccs, t.crs, t.alpha = g.ccs, g.crs, g.alpha
@@ -77,6 +95,8 @@ cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint 
         for q in range(ceil_div(mc, mr)):
             i = q * mr
             mi = least(mr, mc - i)
+            if few and jg + nr < at.nc:
+                fetch_panel(at, jg + nr, q, ceil_div(mc, mr))
             if p.pack_a:
                 t.a = pa + i * kc * computed
             else:
