@@ -20,6 +20,21 @@ TYPE_ERRORS = {
 }
 
 
+TYPE_ERRORS |= {
+    f"{name} of a number": lambda name=name: getattr(F, name)(X, 2) for name in (
+        "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "kl_div", "poisson_nll_loss", "soft_margin_loss",
+        "cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss", "hinge_embedding_loss", "cosine_similarity",
+        "pairwise_distance", "prelu", "grid_sample")}
+TYPE_ERRORS |= {
+    "triplet_margin_loss": lambda: F.triplet_margin_loss(X, [1], X), "dist": lambda: torch.dist(X, 1), "linalg.cross": lambda: torch.linalg.cross(X, 1.5),
+    "put_": lambda: X.clone().put_(1, X), "masked_scatter_": lambda: X.clone().masked_scatter_(1, X), "take_along_dim": lambda: X.take_along_dim([1]),
+    "slice_scatter": lambda: X.slice_scatter(5), "topk": lambda: X.topk(torch.int8), "max_pool2d": lambda: F.max_pool2d(X[None], X),
+    "fft's n": lambda: torch.fft.fft(X, torch.ones(1)), "fft's n of True": lambda: torch.fft.rfft(X, True), "fftn's s": lambda: torch.fft.fftn(X, X[0]),
+    "irfft's dim": lambda: torch.fft.irfft(X, 2, torch.ones(1)), "multigammaln": lambda: torch.special.multigammaln(X, X),
+    "polygamma of a tensor": lambda: X.polygamma(X[0, 0]),
+}
+
+
 @pytest.mark.parametrize("call", TYPE_ERRORS.values(), ids=TYPE_ERRORS)
 def test_type_errors(call):
     with pytest.raises(TypeError):
@@ -28,7 +43,8 @@ def test_type_errors(call):
 
 @pytest.mark.parametrize("name", ["diagonal", "flatten", "squeeze", "squeeze_", "item", "cpu", "long", "double", "contiguous", "detach", "view", "reshape",
                                   "expand", "permute", "transpose", "t", "unsqueeze", "select", "narrow", "zero_", "fill_", "retain_grad", "resize_",
-                                  "register_hook", "data_ptr", "is_contiguous", "numel", "dim", "clone", "to", "type", "unfold", "as_strided", "storage_offset"])
+                                  "register_hook", "data_ptr", "is_contiguous", "numel", "dim", "clone", "to", "type", "unfold", "as_strided",
+                                  "storage_offset"])
 @pytest.mark.parametrize("value", [None, "a", [1.5], 2.5], ids=str)
 def test_methods_of_other_objects(name, value):
     with pytest.raises((TypeError, AttributeError)):
@@ -51,6 +67,21 @@ def test_types_of_other_errors(kind, call):
     with pytest.raises(kind) as caught:
         call()
     assert caught.type is kind
+
+
+def test_huge_counts_end():
+    assert torch.diff(X, 2 ** 62).shape == (2, 0) and torch.diff(X, 3, prepend=X, append=X).shape == (2, 3)
+    with pytest.raises(ValueError, match="too large"):
+        torch.mvlgamma(X, 2 ** 70)
+
+
+def test_in_place_forms_refuse_what_the_dtype_cannot_hold():
+    with pytest.raises(RuntimeError, match="float32 can't be cast.*int8"):
+        torch.zeros(2, dtype=torch.int8).logit_()
+
+
+def test_isin_promotes():
+    assert torch.isin(torch.tensor([1.5, 2.0]), torch.tensor([1, 2, 3], dtype=torch.int8)).tolist() == [False, True]
 
 
 def test_what_stays_accepted():

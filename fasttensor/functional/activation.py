@@ -1,6 +1,6 @@
 """Activations that take more than one row of the table: gelu, prelu, glu."""
 from fasttensor.autograd.generated_functions import FUNCTIONS
-from fasttensor.functional.common import give
+from fasttensor.functional.common import check_tensor, give
 
 _gelu_erf, _gelu_tanh, _prelu = FUNCTIONS["_gelu_erf"], FUNCTIONS["_gelu_tanh"], FUNCTIONS["_prelu"]
 _sigmoid, _tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
@@ -33,6 +33,7 @@ def prelu(input, weight):
     >>> torch.prelu(torch.tensor([-2., 3.]), torch.tensor([0.5]))
     tensor([-1.,  3.])
     """
+    check_tensor("prelu", input, weight)
     if input.dtype != weight.dtype:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
     n = weight.numel()

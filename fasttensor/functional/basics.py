@@ -3,6 +3,7 @@
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import basic_index, copying, cutting, permuting, reinterpret, tensor_hooks, views, writing
 from fasttensor.autograd.rule import Rule, apply
+from fasttensor.functional.common import check_tensor
 
 VIEWS = {**views.METHODS, **permuting.METHODS, **cutting.METHODS}
 FREE = ("reshape", "flatten", "ravel", "unflatten", "permute", "transpose", "swapaxes", "swapdims", "t", "movedim", "moveaxis",
@@ -70,6 +71,7 @@ def is_nonzero(input):
 
 def is_same_size(input, other):
     """Whether the shapes are equal."""
+    check_tensor("is_same_size", input, other)
     return input.shape == other.shape
 
 

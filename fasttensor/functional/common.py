@@ -107,7 +107,10 @@ def in_place(function):
         old = self
         if is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in (self, *args, *kwargs.values())):
             old = self.clone()      # the derivative may need the old values
-        return self.copy_(function(old, *args, **kwargs))
+        made = function(old, *args, **kwargs)
+        if not can_hold(self.dtype, made.dtype):
+            raise RuntimeError(f"{method.__name__}(): result type {made.dtype.name} can't be cast to the desired output type {self.dtype.name}")
+        return self.copy_(made)
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"In-place version of :func:`{function.__name__}`."
     return method

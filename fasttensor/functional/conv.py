@@ -21,7 +21,7 @@ def spread(value, n, function, name):
         return value
     try:
         found = tuple(int(v) for v in value) if hasattr(value, "__len__") else (value.__index__(),) * n
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, ValueError):
         raise TypeError(f"{function}(): argument '{name}' must be an int or a tuple of ints, not {type(value).__name__}") from None
     if len(found) == 1:
         found *= n

@@ -3,7 +3,7 @@ from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.distance import Cdist
 from fasttensor.autograd.rules.reduce import Norm
-from fasttensor.functional.common import in_place
+from fasttensor.functional.common import check_tensor, in_place
 from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
 
 __all__ = ["norm", "dist", "renorm", "cdist", "pdist", "cosine_similarity", "pairwise_distance"]
@@ -57,6 +57,7 @@ def dist(input, other, p=2):
     >>> torch.dist(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 4.0]))
     tensor(5.)
     """
+    check_tensor("dist", input, other)
     return norm(input - other, p)
 
 
@@ -88,6 +89,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
+    check_tensor("cosine_similarity", x1, x2)
     for name, x in (("x1", x1), ("x2", x2)):
         if not x.dtype.is_floating_point:
             raise RuntimeError(f"cosine_similarity(): expected common dtype to be floating point, yet {name} is {description(x)}")
@@ -110,6 +112,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     >>> torch.pairwise_distance(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
     tensor([5.])
     """
+    check_tensor("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 

@@ -285,6 +285,8 @@ def conj_physical(input, *, out=None):
 # --- special cases of special functions ---
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma; n is a non-negative int."""
+    if isinstance(n, (bool, Tensor)):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if not hasattr(n, "__index__"):
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
@@ -300,6 +302,12 @@ def method_polygamma(self, n):
 
 def mvlgamma(input, p, *, out=None):
     """The multivariate log-gamma function of dimension p: p (p - 1) / 4 log(pi) + sum of lgamma(x - (i - 1) / 2)."""
+    if not hasattr(p, "__index__") or isinstance(p, (bool, Tensor)):
+        raise TypeError(f"mvlgamma(): argument 'p' (position 2) must be int, not {type(p).__name__}")
+    if p > 2 ** 31:
+        raise ValueError(f"mvlgamma(): p is too large: {p}")
+    if input.dtype is bool_dtype:
+        raise RuntimeError(f"mvlgamma(): The input tensor may not be a boolean tensor, got {describe(input)}")
     import math
     if p < 1:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")

@@ -46,8 +46,17 @@ def wrap(name, x, dim):
     return dim % x.ndim
 
 
+def check_ints(name, argument, value):
+    """TypeError where sizes or dimensions are not ints: a Tensor of one element counts as an index elsewhere."""
+    for n in value if isinstance(value, (tuple, list)) else (value,):
+        if n is not None and (not hasattr(n, "__index__") or isinstance(n, (bool, Tensor))):
+            raise TypeError(f"{name}(): argument '{argument}' must be int or tuple of ints, not {type(n).__name__}")
+
+
 def sizes_and_dims(name, x, s, dim, default=None):
     """The transform's sizes (None: as they are) and its dimensions."""
+    check_ints(name, "s" if name[-1] in "2n" else "n", s)
+    check_ints(name, "dim", dim)
     if isinstance(s, int):
         s = (s,)
     if isinstance(dim, int):

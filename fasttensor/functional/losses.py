@@ -6,6 +6,7 @@ from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.loss import CtcLoss, NllLoss
 from fasttensor.autograd.rules.softmax import CrossEntropyLoss
+from fasttensor.functional.common import check_tensor
 from fasttensor.functional.loss_arguments import broadcast_pair, reduced, reduction_of
 from fasttensor.functional.softmax import log_softmax
 
@@ -55,6 +56,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
+    check_tensor("cross_entropy", input, target)
     if reduction == "mean" and weight is None and label_smoothing == 0.0 and size_average is None and reduce is None:
         if target.dtype is INT64 and input.dtype is FLOAT32 and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
             return apply(CrossEntropyLoss, input, target, None, ignore_index, 0.0, "mean")      # what training calls
@@ -105,6 +107,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
+    check_tensor("nll_loss", input, target)
     how = reduction_of("nll_loss", reduction, size_average, reduce)
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"nll_loss(): not implemented for {description(input)}; a floating-point input is needed")
@@ -141,6 +144,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
     tensor(2.)
     """
+    check_tensor("mse_loss", input, target)
     how = reduction_of("mse_loss", reduction, size_average, reduce)
     input, target = broadcast_pair("mse_loss", input, target)
     if input.dtype.is_complex or target.dtype.is_complex:
@@ -155,6 +159,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
     tensor(1.)
     """
+    check_tensor("l1_loss", input, target)
     how = reduction_of("l1_loss", reduction, size_average, reduce)
     input, target = broadcast_pair("l1_loss", input, target)
     loss = (input - target).abs() if input.dtype.is_complex or target.dtype.is_complex else FUNCTIONS["_absolute_error"](input, target)
@@ -174,6 +179,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
+    check_tensor("smooth_l1_loss", input, target)
     how = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss(): does not support negative values for beta, got {beta}")
@@ -189,6 +195,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     >>> torch.nn.functional.huber_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
+    check_tensor("huber_loss", input, target)
     how = reduction_of("huber_loss", reduction)
     if not delta > 0:
         raise RuntimeError(f"huber_loss(): does not support non-positive values for delta, got {delta}")
@@ -203,6 +210,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.6931)
     """
+    check_tensor("binary_cross_entropy", input, target)
     how = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated."
@@ -224,6 +232,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
+    check_tensor("binary_cross_entropy_with_logits", input, target)
     how = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -241,6 +250,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     >>> torch.nn.functional.kl_div(torch.tensor([-0.6931]), torch.tensor([1.0]), reduction="sum")
     tensor(0.6931)
     """
+    check_tensor("kl_div", input, target)
     how = "batchmean" if reduction == "batchmean" else reduction_of("kl_div", reduction, size_average, reduce)
     loss = FUNCTIONS["_kl_div_log" if log_target else "_kl_div"](input, target)
     if how == "batchmean":
@@ -255,6 +265,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(1.)
     """
+    check_tensor("poisson_nll_loss", input, target)
     how = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -270,6 +281,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
     """
+    check_tensor("gaussian_nll_loss", input, target)
     how = reduction_of("gaussian_nll_loss", reduction)
     if not isinstance(var, Tensor):
         var = (input.detach() * 0 + 1) * var
@@ -296,6 +308,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
+    check_tensor("soft_margin_loss", input, target)
     how = reduction_of("soft_margin_loss", reduction, size_average, reduce)
     return row_loss("soft_margin_loss", "_soft_margin", input, target, how)
 

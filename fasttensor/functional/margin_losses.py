@@ -3,6 +3,7 @@ from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick
+from fasttensor.functional.common import check_tensor
 from fasttensor.functional.distance import pairwise_distance
 from fasttensor.functional.loss_arguments import reduced, reduction_of
 
@@ -24,6 +25,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.25]), torch.tensor([-1.0]))
     tensor(0.7500)
     """
+    check_tensor("hinge_embedding_loss", input, target)
     how = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     apart = positive(margin - input).masked_fill(target == 1, 0)
     together = (input + target * 0).masked_fill(target == -1, 0)
@@ -37,6 +39,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
     """
+    check_tensor("margin_ranking_loss", input1, input2, target)
     how = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
         raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1:"
@@ -59,6 +62,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([0]))
     tensor(0.7500)
     """
+    check_tensor("multi_margin_loss", input, target)
     how = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss(): only p == 1 and p == 2 supported, got {p}")
@@ -95,6 +99,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([[0, -1]]))
     tensor(0.7500)
     """
+    check_tensor("multilabel_margin_loss", input, target)
     how = reduction_of("multilabel_margin_loss", reduction, size_average, reduce)
     if input.ndim > 2 or input.shape != target.shape or input.ndim and input.size(-1) == 0:
         raise RuntimeError(f"multilabel_margin_loss(): expected input and target of one shape [N, C] or [C], got {description(input)} and"
@@ -118,6 +123,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.6931)
     """
+    check_tensor("multilabel_soft_margin_loss", input, target)
     from fasttensor.autograd.generated_functions import FUNCTIONS
     how = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     logsigmoid = FUNCTIONS["logsigmoid"]
@@ -136,6 +142,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=3.0)
     tensor(1.0000)
     """
+    check_tensor("triplet_margin_loss", anchor, positive, negative)
     how = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(f"triplet_margin_loss(): The anchor, positive, and negative tensors are expected to have the same number of"
@@ -177,6 +184,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))
     tensor(1.)
     """
+    check_tensor("cosine_embedding_loss", input1, input2, target)
     how = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         raise RuntimeError(f"cosine_embedding_loss(): expected target [N] with inputs [N, D], or a 0-d target with [D]; got"

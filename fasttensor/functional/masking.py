@@ -3,6 +3,7 @@ from fasttensor.autograd.batched import spread
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
 from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.common import check_tensor
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwhere", "take", "take_along_dim", "put"]
 
@@ -50,6 +51,7 @@ def put(input, index, source, accumulate=False):
 
 def put_(self, index, source, accumulate=False):
     """In-place version of ``put``."""
+    check_tensor("put_", self, index, source)
     return self.copy_(put(self, index, source, accumulate))
 
 
@@ -63,6 +65,7 @@ def take_along_dim(input, indices, dim=None):
     >>> torch.take_along_dim(x, x.argsort(1), 1)
     tensor([[1., 2., 3.]])
     """
+    check_tensor("take_along_dim", input, indices)
     if indices.dtype.name != "int64":
         raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {description(indices)}")
     if dim is None:
@@ -147,6 +150,7 @@ def masked_scatter(input, mask, source):
 
 def masked_scatter_(self, mask, source):
     """In-place version of ``masked_scatter``."""
+    check_tensor("masked_scatter_", self, mask, source)
     check_writable(self, "masked_scatter_")
     return self.copy_(masked_scatter(self, mask.expand(self.shape), source))
 

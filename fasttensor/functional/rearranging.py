@@ -3,6 +3,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu, ViewScatter
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
                                              wrap, wrap_many)
+from fasttensor.functional.common import check_tensor
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interleave", "tril", "triu", "diag", "diag_embed",
            "diagflat", "diagonal_scatter", "select_scatter", "slice_scatter",
@@ -294,6 +295,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
     tensor([0., 1., 1.])
     """
+    check_tensor("slice_scatter", input, src)
     at = (slice(None),) * wrap(input, dim, "slice_scatter") + (slice(start, end, step),)
     part = input.detach()[at]
     if src.shape != part.shape:

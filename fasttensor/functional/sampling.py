@@ -2,6 +2,7 @@
 import itertools
 
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.functional.common import check_tensor
 from fasttensor.functional.elementwise import where
 from fasttensor.functional.ranges import arange
 
@@ -115,6 +116,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     >>> torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.]]]])
     """
+    check_tensor("grid_sample", input, grid)
     if mode not in MODES:
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in PADDINGS:

@@ -107,7 +107,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
             if p is not None and p.ndim != input.ndim:
                 raise RuntimeError(f"diff(): expects {name} to be the same dimension as input, got {description(p)} for {description(input)}")
         input = cat(parts, d)
-    for _ in range(n):
+    for _ in range(min(n, input.size(d))):        # more differences leave nothing to take
         size = input.size(d)
         after, before = input.narrow(d, min(1, size), max(size - 1, 0)), input.narrow(d, 0, max(size - 1, 0))
         input = after.logical_xor(before) if input.dtype.code == 0 else after - before

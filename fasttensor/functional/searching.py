@@ -1,5 +1,5 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
-from fasttensor._core.dtype import DTYPES
+from fasttensor._core.dtype import DTYPES, promote_types
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 from fasttensor.functional.dims import flag
 
@@ -119,6 +119,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     elif tests.numel() == 0:
         found = elements != elements if not elements.is_floating_point() else elements.new_zeros(elements.shape).bool()
     else:
+        common = promote_types(tests.dtype, elements.dtype)
+        elements, tests = elements.to(common), tests.to(common)
         ordered = backend(tests).sort(tests, 0, False)[0]
         at = searchsorted(ordered, elements).clamp_(max=ordered.numel() - 1)
         found = ordered[at.reshape(-1)].reshape(elements.shape) == elements

@@ -1,7 +1,7 @@
 """Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
-from fasttensor.functional.arguments import description, need_tensor, RESULTS, with_out, wrap
+from fasttensor.functional.arguments import Tensor, description, need_tensor, RESULTS, with_out, wrap
 from fasttensor.functional.dims import flag
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
@@ -70,6 +70,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
+    if not hasattr(k, "__index__") or isinstance(k, bool):
+        raise TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}")
     need_tensor(input, "topk")
     dim = wrap(input, dim, "topk")
     size = input.shape[dim] if input.dim() else 1
@@ -138,6 +140,8 @@ def nanmedian(input, dim=None, keepdim=False):
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)
     """
+    if isinstance(input, Tensor) and input.dtype.name == "bool":
+        raise NotImplementedError(f"nanmedian(): not implemented for {description(input)}: convert with .to(torch.uint8)")
     return lower_median(input, dim, keepdim, True, "nanmedian")
 
 

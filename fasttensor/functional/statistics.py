@@ -2,6 +2,7 @@
 from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.batched import all_samples
 from fasttensor.functional.arguments import backend, description, need_tensor, with_out, wrap
+from fasttensor.functional.common import check_tensor
 
 __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "isclose"]
 
@@ -27,6 +28,7 @@ def cross(input, other, dim=None):
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
+    check_tensor("cross", input, other)
     from fasttensor.functional.rearranging import broadcast_tensors
     need_tensor(input, "cross")
     need_tensor(other, "cross", "other", 2)
@@ -53,6 +55,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
+    check_tensor("linalg.cross", input, other)
     if input.dim() != other.dim():
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {description(input)} and {description(other)}")
     d = wrap(input, dim, "linalg.cross")

@@ -4,6 +4,7 @@ import math
 from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.pool import MaxUnpool
+from fasttensor.functional.common import check_tensor
 from fasttensor.functional.conv import spread
 from fasttensor.functional.pool import MAX_RULES, avg_pool, check
 
@@ -89,6 +90,7 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
     >>> torch.nn.functional.max_unpool1d(torch.tensor([[3.]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
     """
+    check_tensor("max_unpool1d", input, indices)
     return max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 

@@ -87,6 +87,7 @@ def resize_as(self, tensor):
 
 def resize_as_(input, the_template, *, memory_format=None):
     """Give `input` the shape of another tensor; see ``Tensor.resize_``."""
+    check_tensor("resize_as_", input, the_template)
     return input.resize_(the_template.shape)
 
 
