@@ -149,11 +149,13 @@ def install_methods():
     def load(name):
         module = modules[name]
         found = listed(module, "METHODS")
-        dispatch.install(Tensor, {n: found[n] for n in names[module] if n in found})
+        # what a program has put in place of a method stays
+        dispatch.install(Tensor, {n: found[n] for n in names[module] if n in found and isinstance(vars(Tensor).get(n), (Late, LateProperty))})
         if name not in found:
             raise AttributeError(f"{module} does not provide Tensor.{name}: run tools/make_names.py")
         return found[name]
 
+    dispatch.allow_attributes(Tensor)
     dispatch.install(Tensor, {
         **{name: Late(load, name) for name in methods}, **{name: LateProperty(load, name) for name in properties},
         "backward": tensor_backward, "__torch_function__": classmethod(torch_function)})
@@ -173,7 +175,7 @@ def fill(namespace):
         "empty_cache": storage.empty_cache, "set_num_threads": parallel.set_num_threads, "get_num_threads": parallel.get_num_threads,
         "get_default_dtype": dtype.get_default_dtype, "set_default_dtype": dtype.set_default_dtype,
         "promote_types": dtype.promote_types, "can_cast": dtype.can_cast,
-        **dtype.DTYPES, **{alias: dtype.DTYPES[name] for alias, name in dtype.ALIASES.items()},
+        **dtype.DTYPES, **dtype.OTHERS, "chalf": dtype.OTHERS["complex32"], **{alias: dtype.DTYPES[name] for alias, name in dtype.ALIASES.items()},
     }
     names.update((name, getattr(grad_mode, name)) for name in grad_mode.__all__)
     names.update((name, getattr(copying, name)) for name in

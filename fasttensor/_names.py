@@ -18,6 +18,9 @@ NAMES = {
             "reshape result_type select split split_with_sizes squeeze swapaxes swapdims t transpose typename unbind unflatten "
             "unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze",
         "functional.chains": "chain_matmul matrix_power",
+        "functional.checks":
+            "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
+            "_check_value _check_with",
         "functional.complex_parts": "conj imag is_conj is_neg real resolve_conj resolve_neg view_as_complex view_as_real",
         "functional.control": "cond while_loop",
         "functional.conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",

@@ -1,4 +1,5 @@
 """Results that may come later: `Future`, `collect_all`, `wait_all`."""
+from types import GenericAlias
 import threading
 
 __all__ = ["Future", "collect_all", "wait_all"]
@@ -12,6 +13,8 @@ class Future:
     >>> f.then(lambda f: f.value() + 1).wait()
     4
     """
+
+    __class_getitem__ = classmethod(GenericAlias)        # annotations say Future[Tensor]
 
     def __init__(self, *, devices=None):
         self._condition = threading.Condition()

@@ -21,8 +21,11 @@ def get_dir():
     """The folder of downloads: what `set_dir` was told, ``$TORCH_HOME/hub``, or ``~/.cache/torch/hub``."""
     if _folder is not None:
         return _folder
-    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home():
+    return os.path.expanduser(os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch"))
 
 
 def set_dir(d):

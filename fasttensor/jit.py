@@ -1,5 +1,5 @@
 """``torch.jit``: functions and modules run as the Python they are, and are returned unchanged."""
-from typing import Any
+import typing
 
 from fasttensor.futures import Future
 from fasttensor.nn import Module
@@ -9,7 +9,7 @@ __all__ = ["Attribute", "Error", "Future", "ScriptFunction", "ScriptModule", "an
            "strict_fusion", "trace", "trace_module", "unused", "wait", "is_scripting", "is_tracing", "Final", "script_method", "optimized_execution"]
 
 _isinstance = isinstance
-Final = Any
+Final = typing.Final
 
 
 class Error(RuntimeError):
@@ -164,3 +164,21 @@ class strict_fusion:
 
 optimized_execution = strict_fusion
 
+
+
+class _Broadcasting:
+    """``BroadcastingList2[int]``: how TorchScript's annotations write one number or several."""
+
+    def __getitem__(self, kind):
+        return kind
+
+
+def __getattr__(name):
+    if name == "annotations":
+        import sys
+        return sys.modules[__name__]
+    if name in ("_script_if_tracing", "_overload", "_overload_method", "_drop"):      # decorators that libraries call by these names
+        return export
+    if name.startswith("BroadcastingList"):
+        return _Broadcasting()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

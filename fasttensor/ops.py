@@ -62,6 +62,11 @@ class Namespace:
 aten = Namespace("aten")
 
 
+def load_library(path):
+    """OSError: a library of compiled operators for PyTorch cannot be used here. Callers take it as not installed."""
+    raise OSError(f"torch.ops.load_library: {path}: operators compiled for PyTorch cannot be loaded; torch.library.custom_op defines some in Python")
+
+
 def torch_function(cls, func, types, args=(), kwargs=None):
     """Tensor.__torch_function__: what a function does that was given this class's tensors.
 

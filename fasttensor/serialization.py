@@ -25,6 +25,9 @@ from fasttensor.serialization_globals import (STORAGE_NAMES, Name, StorageType, 
 
 __all__ = ["save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
+DEFAULT_PROTOCOL = 2
+FILE_LIKE, MAP_LOCATION = object, object       # PyTorch's names for annotations
+
 ALIGNMENT = 64          # of storages in the file, so that they can be mapped into memory
 _LEGACY_MAGIC = 0x1950a86a20f9469cfc6c
 

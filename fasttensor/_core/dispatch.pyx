@@ -148,8 +148,21 @@ cdef extern from *:
         PyType_Modified(type);
         return 0;
     }
+    static int ft_open(PyTypeObject *type) {
+    #ifdef Py_TPFLAGS_IMMUTABLETYPE
+        type->tp_flags &= ~Py_TPFLAGS_IMMUTABLETYPE;
+    #endif
+        PyType_Modified(type);
+        return 0;
+    }
     """
     int ft_install(type cls, dict methods) except -1
+    int ft_open(type cls) except -1
+
+
+def allow_attributes(type cls):
+    """Let programs set attributes of an extension class, as they do with PyTorch's Tensor, which is a Python class."""
+    ft_open(cls)
 
 
 cdef install_into_type(type cls, dict methods):

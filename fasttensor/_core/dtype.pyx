@@ -22,23 +22,23 @@ cdef class dtype:
 
     @property
     def is_floating_point(self):
-        return is_float_code(self.code)
+        return is_float_code(self.code) if self.code >= 0 else self.name.startswith("float")
 
     @property
     def is_complex(self):
-        return is_complex_code(self.code)
+        return is_complex_code(self.code) or self.name == "complex32"
 
     @property
     def is_signed(self):
-        return self.code != BOOL and self.code != UINT8
+        return self.code != BOOL and not self.name.startswith(("uint", "quint"))
 
     def to_real(self):
         """The type of the real part."""
-        return dtype_of(real_code(self.code))
+        return dtype_of(real_code(code_of(self)))
 
     def to_complex(self):
         """The complex type whose parts have this type."""
-        return dtype_of(complex_code(self.code))
+        return dtype_of(complex_code(code_of(self)))
 
     def __repr__(self):
         # PyTorch's spelling, since programs print and compare it.
@@ -56,7 +56,7 @@ cdef class dtype:
 
 def by_name(str name):
     """The dtype of a name such as "float32"."""
-    return ALL[NAMES.index(ALIASES.get(name, name))]
+    return OTHERS[name] if name in OTHERS else ALL[NAMES.index(ALIASES.get(name, name))]
 
 
 cdef _make():
@@ -68,6 +68,20 @@ cdef _make():
         ALL.append(made)
 _make()
 DTYPES = {made.name: made for made in ALL}
+
+# Dtypes of PyTorch that no tensor has here. Programs list them in tables and compare with them; using one is an error.
+OTHERS = {}
+cdef _make_others():
+    cdef dtype made
+    cdef dict sizes = {"uint16": 2, "uint32": 4, "uint64": 8, "complex32": 4, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1,
+                       "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "float4_e2m1fn_x2": 1, "quint8": 1, "qint8": 1, "qint32": 4, "quint4x2": 1,
+                       "quint2x4": 1}
+    sizes.update((f"{kind}{bits}", 1) for kind in ("int", "uint") for bits in range(1, 8))
+    for name, size in sizes.items():
+        made = dtype.__new__(dtype)
+        made.code, made.name, made.itemsize = -1, name, size
+        OTHERS[name] = made
+_make_others()
 
 
 cdef int promote(int a, int b) noexcept nogil:
@@ -111,6 +125,9 @@ cdef dtype dtype_of(int code):
 cdef int code_of(object value) except -1:
     """The code of a dtype, or of one of Python's number types: float and complex are double precision, as in PyTorch."""
     if isinstance(value, dtype):
+        if (<dtype>value).code < 0:
+            raise NotImplementedError(f"{value}: there are no tensors of this dtype here; use another one, such as "
+                                      f"{'torch.bfloat16' if value.is_floating_point else 'torch.complex64' if value.is_complex else 'torch.int32'}")
         return (<dtype>value).code
     if value is float:
         return FLOAT64
@@ -121,6 +138,11 @@ cdef int code_of(object value) except -1:
     if value is complex:
         return COMPLEX128
     raise TypeError(f"expected a fasttensor dtype such as fasttensor.float32, got {type(value).__name__} {value!r}")
+
+
+def require_code(value):
+    """The code of a dtype or number type; NotImplementedError for a dtype that no tensor has."""
+    return code_of(value)
 
 
 def get_default_dtype():

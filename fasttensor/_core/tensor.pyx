@@ -53,6 +53,8 @@ cdef class Tensor:
         self.steps[0] = 1
 
     def __init__(self, *args, **kwargs):
+        if self.store is not None:      # a subclass made it in __new__, and Python calls __init__ with the same arguments
+            return
         hook("construct")(self, args, kwargs)
 
     def __dealloc__(self):

@@ -65,9 +65,12 @@ def get_world_size(group=None):
 
 
 def __getattr__(name):
-    if name == "nn":
+    if name in ("nn", "tensor", "device_mesh"):
         from importlib import import_module
-        return import_module("fasttensor.distributed.nn")
+        return import_module("fasttensor.distributed." + name)
+    if name in ("DeviceMesh", "init_device_mesh"):
+        from . import device_mesh
+        return getattr(device_mesh, name)
     raise AttributeError(f"module 'fasttensor.distributed' has no attribute {name!r}")
 
 

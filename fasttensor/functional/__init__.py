@@ -69,5 +69,6 @@ FAMILIES = (
     "removed",
     "element_calls",
     "memory",
+    "checks",
     "streams",
 )

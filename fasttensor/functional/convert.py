@@ -164,7 +164,11 @@ def __deepcopy__(self, memo):
 
 def _construct(self, args, kwargs):
     """Tensor(), Tensor(2, 3), Tensor([1, 2]): sizes, or values, in the default floating-point type."""
-    made = legacy(get_default_dtype(), args, kwargs.pop("device", None))
+    device = kwargs.pop("device", None)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        made = args[0].detach()         # of any dtype, unlike FloatTensor(x)
+    else:
+        made = legacy(get_default_dtype(), args, device)
     if kwargs:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
     construct.become(self, made)

@@ -2,7 +2,7 @@
 from fasttensor._core import construct
 from fasttensor._core.device import device as Device, get_default_device
 from fasttensor._core.dispatch import backend, is_grad_enabled
-from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.dtype import DTYPES, get_default_dtype, require_code
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.autograd.outputs import fit
 
@@ -18,16 +18,15 @@ NUMBERS = {float: DTYPES["float64"], complex: DTYPES["complex128"], int: DTYPES[
 
 def dtype_code(dtype):
     """The dtype's number in the kernels."""
-    return _CODES[dtype.name]
-
-
-_CODES = {name: code for code, name in enumerate(("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
-                                                   "float32", "float64", "complex64", "complex128"))}
+    return require_code(dtype)
 
 
 def as_dtype(dtype):
     """A dtype from a dtype, one of Python's number types, or None."""
-    return NUMBERS.get(dtype, dtype)
+    dtype = NUMBERS.get(dtype, dtype)
+    if getattr(dtype, "code", 0) < 0:
+        require_code(dtype)
+    return dtype
 
 
 def finish(made, out=None, requires_grad=False, device=None):

@@ -212,6 +212,7 @@ def _all_given(function, drop):
         _check("dropout", p, RuntimeError)
         return drop(input, p, train, False)
     required.__name__ = required.__qualname__ = function.__name__
+    required.__module__ = "fasttensor"      # where pickle finds it by name
     required.__doc__ = function.__doc__
     return required
 

@@ -14,6 +14,8 @@ _FLOAT = {
     "float16": (16, 2.0 ** -10, 65504.0, 2.0 ** -14, 0.001),
     "bfloat16": (16, 2.0 ** -7, (2 - 2.0 ** -7) * 2.0 ** 127, 2.0 ** -126, 0.01),
     "float32": (32, 2.0 ** -23, (2 - 2.0 ** -23) * 2.0 ** 127, 2.0 ** -126, 1e-6),
+    "float8_e4m3fn": (8, 0.125, 448.0, 2.0 ** -6, 1.0), "float8_e4m3fnuz": (8, 0.125, 240.0, 2.0 ** -7, 1.0),
+    "float8_e5m2": (8, 0.25, 57344.0, 2.0 ** -14, 1.0), "float8_e5m2fnuz": (8, 0.25, 57344.0, 2.0 ** -15, 1.0),
     "float64": (64, 2.0 ** -52, (2 - 2.0 ** -52) * 2.0 ** 1023, 2.0 ** -1022, 1e-15),
 }
 
@@ -30,7 +32,7 @@ class finfo:
         d = get_default_dtype() if type is None else DTYPES["float64"] if type is float else type
         if not isinstance(d, dtype) or not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
-        name = d.to_real().name
+        name = d.to_real().name if d.is_complex else d.name
         self.dtype = name
         self.bits, self.eps, self.max, self.tiny, self.resolution = _FLOAT[name]
         self.min, self.smallest_normal = -self.max, self.tiny

@@ -88,6 +88,7 @@ def _needs_dim(function):
             raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not NoneType")
         return function(input, dim, 3, dtype, out=out)
     of_dim.__name__ = of_dim.__qualname__ = name
+    of_dim.__module__ = "fasttensor"        # where pickle finds it by name
     of_dim.__doc__ = function.__doc__
     return of_dim
 

@@ -36,9 +36,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         t._is_param = True
         return t
 
-    def __init__(self, data=None, requires_grad=True):
-        pass
-
     def __deepcopy__(self, memo):
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)

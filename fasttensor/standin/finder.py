@@ -11,6 +11,10 @@ COVERAGE = "docs/coverage.md lists what of PyTorch is here and what is not"
 
 # Modules of PyTorch whose contents are in another place here.
 PLACES = {
+    "torch._custom_ops": "fasttensor.library",
+    "torch._dynamo": "fasttensor.standin.dynamo",
+    "torch._dynamo.config": "fasttensor.standin.dynamo",
+    "torch._dynamo.utils": "fasttensor.standin.dynamo",
     "torch._subclasses": "fasttensor.standin.fake_tensor",
     "torch._subclasses.fake_tensor": "fasttensor.standin.fake_tensor",
     "torch._tensor": "fasttensor._core.tensor",
