@@ -221,3 +221,12 @@ def test_matrices_that_are_parts_of_larger_memory(dtype):
     assert ft.allclose(square.to(vectors.dtype) @ vectors, vectors * w.unsqueeze(-2), atol=1e-4)
     b = ft.randn(5, 2, dtype=whole.dtype)
     assert ft.allclose(square @ ft.linalg.lstsq(square, b.expand(2, 5, 2)).solution, b.expand(2, 5, 2), atol=1e-2)
+
+
+def test_what_has_no_inverse_is_not_finite():
+    a = ft.stack([ft.zeros(2, 2), ft.eye(2)])
+    y, info = ft.linalg.inv_ex(a)
+    assert info.tolist() == [1, 0] and y[0].isnan().all() and ft.equal(y[1], ft.eye(2))
+    for b in (ft.ones(2, 2, 1), ft.ones(2, 2)):
+        x, info = ft.linalg.solve_ex(a, b)
+        assert info.tolist() == [1, 0] and x[0].isnan().all() and ft.equal(x[1], b[1])

@@ -50,7 +50,12 @@ def inv_ex(A, *, check_errors=False, out=None):
     y, info = apply(InvEx, A)
     if check_errors:
         check("linalg.inv_ex", info, singular)
-    return deliver("linalg.inv_ex", out, InvExResult(y, info), True)
+    return deliver("linalg.inv_ex", out, InvExResult(nan_where(y, info), info), True)
+
+
+def nan_where(x, info):
+    # LAPACK leaves the right hand side in place of a solution that does not exist
+    return x.masked_fill((info != 0)[(...,) + (None,) * (x.ndim - info.ndim)], float("nan"))
 
 
 def solved(name, A, B, left):
@@ -94,7 +99,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     x, info = solved("linalg.solve_ex", A, B, left)
     if check_errors:
         check("linalg.solve_ex", info, lambda value: "The solver failed because the input matrix is singular.")
-    return deliver("linalg.solve_ex", out, SolveExResult(x, info), True)
+    return deliver("linalg.solve_ex", out, SolveExResult(nan_where(x, info), info), True)
 
 
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
