@@ -3,6 +3,7 @@
     python -m fasttensor script.py arguments...
     python -m fasttensor -m module arguments...
     python -m fasttensor -c "code" arguments...
+    python -m fasttensor - arguments...             (the program is read from standard input)
 
 The program sees what ``python script.py`` shows it: ``sys.argv``, ``__main__``, ``__file__``, tracebacks, exit codes,
 and child processes in which ``torch`` is fasttensor too.
@@ -12,7 +13,7 @@ import os
 import sys
 import types
 
-USAGE = "usage: python -m fasttensor [-m module | -c code | script.py] arguments..."
+USAGE = "usage: python -m fasttensor [-m module | -c code | script.py | -] arguments..."
 
 
 def main(arguments):
@@ -26,7 +27,7 @@ def main(arguments):
         return
     kind = arguments[0] if arguments[:1] in (["-m"], ["-c"]) else "script"
     rest = arguments if kind == "script" else arguments[1:]
-    if not rest or rest[0].startswith("-") and kind == "script":
+    if not rest or rest[0].startswith("-") and rest[0] != "-" and kind == "script":
         print(USAGE if not rest else f"unknown option {rest[0]}\n{USAGE}", file=sys.stderr)
         sys.exit(2)
     run = {"-m": _module, "-c": _code, "script": _script}[kind](*rest)
@@ -87,6 +88,12 @@ def _code(code, *arguments):
 
 def _script(path, *arguments):
     sys.argv[:] = [path, *arguments]
+    if path == "-":
+        _first_path("")
+
+        def run():
+            exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True), _fresh())
+        return run
     if os.path.isdir(path) or path.endswith((".zip", ".pyz")):
         def run():
             import runpy

@@ -179,6 +179,8 @@ def __getattr__(name):
         return sys.modules[__name__]
     if name in ("_script_if_tracing", "_overload", "_overload_method", "_drop"):      # decorators that libraries call by these names
         return export
+    if name in ("Any", "Dict", "List", "Optional", "Tuple", "Union"):       # of torch.jit.annotations
+        return getattr(typing, name)
     if name.startswith("BroadcastingList"):
         return _Broadcasting()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

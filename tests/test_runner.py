@@ -116,3 +116,9 @@ def test_pytorch_that_is_there_already_is_named(tmp_path):
     (tmp_path / "torch.py").write_text("__version__ = '2.9'")
     last = run("-c", "import torch, fasttensor; fasttensor.as_torch()", cwd=tmp_path, code=1).strip().splitlines()[-1]
     assert last.startswith("RuntimeError: as_torch: PyTorch 2.9 is already imported") and "python -m fasttensor" in last
+
+
+def test_programs_from_standard_input(tmp_path):
+    text = "import torch, sys\nprint(torch.ones(2).sum().item(), sys.argv, __name__, repr(sys.path[0]))\nraise SystemExit(3)\n"
+    assert run("-m", "fasttensor", "-", "a", cwd=tmp_path, code=3, input=text) == ""
+    assert run("-m", "fasttensor", "-", "a", cwd=tmp_path, input=text.replace("3", "0")) == "2.0 ['-', 'a'] __main__ ''\n"

@@ -44,7 +44,7 @@ def allow_in_graph(fn):
     return fn
 
 
-forbid_in_graph = allow_in_graph
+forbid_in_graph = assume_constant_result = nonstrict_trace = allow_in_graph
 
 
 def optimize(*args, **kwargs):
@@ -75,6 +75,13 @@ def mark_dynamic(t, index, *args, **kwargs):
 
 
 mark_static = maybe_mark_dynamic = mark_dynamic
+
+
+class TransformGetItemToIndex(contextlib.AbstractContextManager):
+    """A context without effect: indices may be tensors anyway."""
+
+    def __exit__(self, *_):
+        return None
 
 
 def mark_static_address(t, guard=True):

@@ -13,6 +13,7 @@ COVERAGE = "docs/coverage.md lists what of PyTorch is here and what is not"
 PLACES = {
     "torch._custom_ops": "fasttensor.library",
     "torch._dynamo": "fasttensor.standin.dynamo",
+    "torch._dynamo._trace_wrapped_higher_order_op": "fasttensor.standin.dynamo",
     "torch._dynamo.config": "fasttensor.standin.dynamo",
     "torch._dynamo.utils": "fasttensor.standin.dynamo",
     "torch._subclasses": "fasttensor.standin.fake_tensor",
@@ -21,6 +22,7 @@ PLACES = {
     "torch.autograd.anomaly_mode": "fasttensor.autograd.anomaly",
     "torch.autograd.gradcheck": "fasttensor.autograd.numeric_check",
     "torch.autograd.variable": "fasttensor.autograd.function",
+    "torch.nn.attention.flex_attention": "fasttensor.standin.flex_attention",
     "torch.nn.modules._functions": "fasttensor.nn.functional",
     "torch.nn.parallel.data_parallel": "fasttensor.nn.parallel",
     "torch.nn.parallel.distributed": "fasttensor.nn.parallel",

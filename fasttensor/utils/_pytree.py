@@ -76,6 +76,18 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, **names):
     REGISTERED[cls] = Entry(flatten_fn, unflatten_fn)
 
 
+def _dict_flatten(d):
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values, keys):
+    return dict(zip(keys, values))
+
+
+def _dict_flatten_with_keys(d):
+    return [((key,), value) for key, value in d.items()], list(d)
+
+
 _register_pytree_node = _private_register_pytree_node = register_pytree_node
 
 
