@@ -84,5 +84,16 @@ class TransformGetItemToIndex(contextlib.AbstractContextManager):
         return None
 
 
+class OptimizedModule:
+    """A compiled module. Never made: ``torch.compile`` returns the module itself."""
+
+
+def __getattr__(name):
+    if name in ("eval_frame", "utils"):         # modules of PyTorch below _dynamo
+        import sys
+        return sys.modules[__name__]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def mark_static_address(t, guard=True):
     """Nothing to mark."""

@@ -15,6 +15,7 @@ PLACES = {
     "torch._dynamo": "fasttensor.standin.dynamo",
     "torch._dynamo._trace_wrapped_higher_order_op": "fasttensor.standin.dynamo",
     "torch._dynamo.config": "fasttensor.standin.dynamo",
+    "torch._dynamo.eval_frame": "fasttensor.standin.dynamo",
     "torch._dynamo.utils": "fasttensor.standin.dynamo",
     "torch._subclasses": "fasttensor.standin.fake_tensor",
     "torch._subclasses.fake_tensor": "fasttensor.standin.fake_tensor",
