@@ -73,7 +73,6 @@ REASONS = (
      r"|(autograd|nn\.functional)\.has_torch_function.*|autograd\.(is_multithreading_enabled|is_view_replay_enabled|kineto_available)"
      r"|utils\.data\._DatasetKind"),
     ("finer control of saved tensors", r"autograd\.graph\.(allow_mutation_.*|increment_version)|utils\.checkpoint\..*[sS]elective.*"),
-    ("dual numbers: torch.func.jvp and jacfwd give forward derivatives", r"autograd\.forward_ad(\..*)?"),
     ("low-discrepancy sequences: their table of 21,201 dimensions is not part of this library", r"quasirandom"),
 )
 

@@ -6,6 +6,7 @@ their module is imported on first use.
 """
 from importlib import import_module
 from fasttensor._core.tensor cimport Tensor, describe
+from fasttensor._core.dual cimport HIDDEN, OFF, dual_on, hidden, set_dual_on, set_hidden
 
 cdef extern from *:
     """
@@ -222,15 +223,43 @@ def is_grad_enabled():
     >>> fasttensor.is_grad_enabled()
     True
     """
+    return bool(ft_grad_on) and not hidden()
+
+
+def is_recording():
+    """Whether operations get nodes in this thread: with gradients on, or for tangents of dual numbers."""
     return bool(ft_grad_on)
 
 
-cpdef bint _set_grad_enabled(bint on):
-    """Switch recording in this thread; returns what it was."""
+cpdef int _set_grad_enabled(int on):
+    """Switch recording in this thread; returns what sets it back.
+
+    Beside 0 and 1 there are HIDDEN and OFF. Inside a level of dual numbers 0 means HIDDEN, where tangents still
+    pass, as in PyTorch; OFF is without them too.
+    """
     global ft_grad_on
-    cdef bint before = ft_grad_on
-    ft_grad_on = on
+    cdef int before = ft_grad_on
+    if dual_on():
+        before = OFF if not ft_grad_on else HIDDEN if hidden() else 1
+        if on == 0 and ft_grad_on:
+            on = HIDDEN
+        set_hidden(on == HIDDEN)
+    elif on == HIDDEN:
+        on = 0
+    ft_grad_on = on == 1 or on == HIDDEN
     return before
+
+
+def _set_dual(bint on):
+    """Enter or leave a level of dual numbers in this thread, where what no_grad has switched off is HIDDEN."""
+    global ft_grad_on
+    if on and not ft_grad_on:
+        ft_grad_on = 1
+        set_hidden(True)
+    elif not on and hidden():
+        ft_grad_on = 0
+        set_hidden(False)
+    set_dual_on(on)
 
 
 def is_inference_mode_enabled():

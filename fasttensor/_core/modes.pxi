@@ -44,13 +44,13 @@ cdef extern from *:
 
 cdef class Mode:
     """A context manager and decorator."""
-    cdef bint before                    # what recording was
+    cdef int before                     # what recording was
     cdef bint before_inference
 
     @property
     def prev(self):
         """Whether operations were recorded when the context was entered."""
-        return self.before
+        return self.before == 1
 
     def __call__(self, function):
         return hook("decorate_mode")(self, function)
@@ -131,7 +131,7 @@ cdef class inference_mode(Mode):
 
     @cython.binding(False)
     def __enter__(self):
-        self.before, self.before_inference = _set_grad_enabled(not self.mode), _set_inference_mode(self.mode)
+        self.before, self.before_inference = _set_grad_enabled(OFF if self.mode else 1), _set_inference_mode(self.mode)
 
     @cython.binding(False)
     def __exit__(self, kind=None, error=None, trace=None):

@@ -13,6 +13,7 @@ from fasttensor._core.element cimport read_element
 from fasttensor._core.device cimport device_of
 from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport *
+from fasttensor._core.dual cimport any_duals
 
 
 include "size.pxi"
@@ -121,6 +122,8 @@ cdef class Tensor:
     @property
     def requires_grad(self):
         """Whether operations on it are recorded; true of every view of a tensor of which it is true."""
+        if any_duals() and not self._for_gradients():
+            return False
         return self.needs_grad or (self.base is not None and self.base.needs_grad and not self.inference)
 
     @requires_grad.setter
@@ -136,14 +139,23 @@ cdef class Tensor:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.needs_grad = on
 
+    def _for_gradients(self):
+        """False where the only history it has is for tangents of dual numbers (autograd.forward_ad)."""
+        cdef Node node = self.node
+        if self.base is not None and (self.needs_grad or self.base.needs_grad):
+            node = hook("view_node")(self)
+        return node is None or hook("leads_beyond_duals")(node)
+
     @property
     def is_leaf(self):
         """Whether no recorded operation made it."""
-        return self.node is None
+        return self.node is None or any_duals() and not self._for_gradients()
 
     @property
     def grad_fn(self):
         """The recorded operation that made it, or None."""
+        if any_duals() and not self._for_gradients():
+            return None
         if self.base is not None and (self.needs_grad or self.base.needs_grad):
             return hook("view_node")(self)
         return self.node

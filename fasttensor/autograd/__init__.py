@@ -17,7 +17,7 @@ _LAZY = {"Function": "function", "once_differentiable": "function", "FunctionCtx
          "gradcheck": "numeric_check", "gradgradcheck": "numeric_check", "GradcheckError": "numeric_check",
          "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "is_anomaly_enabled": "anomaly", "is_anomaly_check_nan_enabled": "anomaly",
          "Variable": "function", "set_multithreading_enabled": "grad_mode"}
-_MODULES = ("graph", "function", "anomaly", "functional", "profiler", "profiler_util", "grad_mode")
+_MODULES = ("graph", "forward_ad", "function", "anomaly", "functional", "profiler", "profiler_util", "grad_mode")
 
 
 def __getattr__(name):

@@ -1,6 +1,6 @@
 from fasttensor._core.tensor cimport Tensor, Node
 
-cdef Tensor one_like(Tensor root)
+cdef tuple check_seed(Tensor root, object g, str name)
 cdef release(Node node)
 cdef object run_hooks(object hooks, object g, str what)
 cdef object after_node(Node node, object grads, object g)

@@ -18,6 +18,26 @@ cdef Tensor one_like(Tensor root):
     return seed
 
 
+cdef tuple check_seed(Tensor root, object g, str name):
+    if g is None:
+        if root.count != 1:
+            raise RuntimeError(f"{name}: grad can be implicitly created only for scalar outputs, got {describe(root)}: pass the"
+                               " gradient, or reduce with .sum() or .mean() first")
+        if is_complex_code(root.code):
+            raise RuntimeError(f"{name}: grad can be implicitly created only for real scalar outputs but got {dtype_of(root.code)}")
+        return one_like(root), root.nr
+    if not isinstance(g, Tensor):
+        raise TypeError(f"{name}: gradients can be either Tensors or None, but got {type(g).__name__}")
+    if not same_shape(root, <Tensor>g):
+        raise RuntimeError(f"{name}: Mismatch in shape: grad_output {describe(g)} has another shape than output {describe(root)}")
+    if is_complex_code((<Tensor>g).code) != is_complex_code(root.code):
+        raise RuntimeError(f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype, got"
+                           f" {describe(g)} for {describe(root)}")
+    if (<Tensor>g).code != root.code:
+        g = g.to(dtype_of(root.code))
+    return g, root.nr
+
+
 cdef release(Node node):
     """Free what a node saved, as its backward ran for the last time."""
     if node.saved is not None:

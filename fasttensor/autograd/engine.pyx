@@ -8,17 +8,18 @@ inputs that were asked for.
 from cpython.pythread cimport (
     NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_get_thread_ident, PyThread_release_lock, PyThread_type_lock)
 
-from fasttensor._core.dtype cimport dtype_of, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, same_shape, describe
+from fasttensor._core.tensor cimport Tensor, Node, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
+from fasttensor._core.dual cimport dual_on, hidden, set_hidden
 from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
-    one_like, release, run_hooks, summed, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook)
+    release, run_hooks, summed, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook, check_seed)
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
+cdef unsigned long _floor = 0               # the next run leaves out nodes up to this number
 # Runs share the state in nodes, so one thread at a time; a run may start another (checkpointing).
 cdef PyThread_type_lock _lock = PyThread_allocate_lock()
 cdef unsigned long _owner = 0
@@ -46,9 +47,11 @@ cdef void unlock() noexcept:
 cdef class Sweep:
     """One run of the engine."""
     cdef unsigned long id
+    cdef unsigned long floor    # nodes up to this number are left out: they cannot lead to an input made after them
     cdef list visited           # nodes and leaves of this run
     cdef list outer             # state of nodes that an outer run is in the middle of
     cdef bint keep, create, selective, accumulate
+    cdef bint hide              # recorded for tangents only
     cdef dict captured          # (id of Node, output) or id of leaf -> position in `results`
     cdef list results
     cdef Heap heap
@@ -87,7 +90,7 @@ cdef class Sweep:
         while stack:
             node = stack.pop()
             for e in node.inputs:
-                if e is None:
+                if e is None or self.floor and self.left_out(e):
                     continue
                 if self.enter(e) and type(e) is Node:
                     stack.append(e)
@@ -95,6 +98,9 @@ cdef class Sweep:
                     (<Node>e).pending += 1
                 else:
                     (<Tensor>e).pending += 1
+
+    cdef bint left_out(self, object e) noexcept:
+        return type(e) is Node and (<Node>e).seq <= self.floor
 
     cdef find_needed(self, list roots):
         """With selected inputs: which nodes lead to one of them. Inputs are judged before their consumers;
@@ -116,7 +122,7 @@ cdef class Sweep:
                 seen.add(id(node))
                 stack.append((node, True))
                 for e in node.inputs:
-                    if type(e) is Node and id(e) not in seen:
+                    if type(e) is Node and id(e) not in seen and not self.left_out(e):
                         stack.append((e, False))
                 continue
             node.needed = self.leads_on(node)
@@ -160,7 +166,7 @@ cdef class Sweep:
         if self.captured is not None and id(leaf) in self.captured:
             self.results[self.captured[id(leaf)]] = got
         if self.accumulate and (not self.selective or leaf.needed):
-            accumulate_grad(leaf, got, self.create)
+            accumulate_grad(leaf, got.detach() if self.hide else got, self.create and not self.hide)
             if leaf.meta is not None:
                 for hook in list((leaf.meta.get("post_hooks") or {}).values()):
                     hook(leaf)
@@ -177,7 +183,7 @@ cdef class Sweep:
             raise RuntimeError(f"{node.label} returned {len(<tuple>grads)} gradients for {n} inputs")
         for i in range(n):
             e = (<list>node.inputs)[i]
-            if e is None:
+            if e is None or self.floor and self.left_out(e):
                 continue
             g = ((<tuple>grads)[i] if many else grads) if grads is not None else None
             if not many and n > 1 and i > 0:
@@ -233,7 +239,7 @@ cdef class Sweep:
     cdef bint leads_on(self, Node node):
         """Whether an input of the node is needed, and not only the node's own output."""
         for e in node.inputs:
-            if e is not None and ((<Node>e).needed if type(e) is Node else (<Tensor>e).needed):
+            if e is not None and not (self.floor and self.left_out(e)) and ((<Node>e).needed if type(e) is Node else (<Tensor>e).needed):
                 return True
         return False
 
@@ -242,6 +248,8 @@ cdef class Sweep:
         cdef dict extra = node.extra
         cdef int k
         cdef Tensor t
+        if "hidden" in extra:       # recorded for tangents, under no_grad
+            return None
         for k in range(node.n_outputs):
             hooks = extra.get(("hooks", k))
             retain = extra.get(("retain", k))
@@ -330,37 +338,21 @@ cdef object watched_run(Node node, object g):
     return grads
 
 
-cdef tuple check_seed(Tensor root, object g, str name):
-    if g is None:
-        if root.count != 1:
-            raise RuntimeError(f"{name}: grad can be implicitly created only for scalar outputs, got {describe(root)}: pass the"
-                               " gradient, or reduce with .sum() or .mean() first")
-        if is_complex_code(root.code):
-            raise RuntimeError(f"{name}: grad can be implicitly created only for real scalar outputs but got {dtype_of(root.code)}")
-        return one_like(root), root.nr
-    if not isinstance(g, Tensor):
-        raise TypeError(f"{name}: gradients can be either Tensors or None, but got {type(g).__name__}")
-    if not same_shape(root, <Tensor>g):
-        raise RuntimeError(f"{name}: Mismatch in shape: grad_output {describe(g)} has another shape than output {describe(root)}")
-    if is_complex_code((<Tensor>g).code) != is_complex_code(root.code):
-        raise RuntimeError(f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype, got"
-                           f" {describe(g)} for {describe(root)}")
-    if (<Tensor>g).code != root.code:
-        g = g.to(dtype_of(root.code))
-    return g, root.nr
-
-
 def selecting():
     """Whether the innermost run of the engine computes the gradients of given inputs only."""
     return _current is not None and _current.selective
 
 
 cdef object sweep(list outputs, list gradients, bint keep, bint create, object inputs, bint accumulate, str name, bint allow_unused):
-    global _run, _current
+    global _run, _current, _floor
     cdef Sweep s, outer
+    cdef bint was_hidden = hidden(), hide = False
     cdef Tensor t
     cdef list roots = [], seeds = []
     cdef bint before
+    if dual_on():       # gradients are dual numbers too
+        hide = not create
+        keep = create = True
     for t, g in zip(outputs, gradients):
         e = edge(t)
         if e is None:
@@ -371,6 +363,9 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
     try:
         _run += 1
         s = Sweep.__new__(Sweep)
+        s.floor, _floor, s.hide = _floor, 0, hide
+        if hide:
+            set_hidden(True)
         s.id, s.visited, s.outer, s.keep, s.create, s.accumulate = _run, [], [], keep, create, accumulate
         if inputs is not None:
             s.selective, s.captured, s.results = True, {}, [None] * len(inputs)
@@ -387,6 +382,7 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
         finally:
             _current = outer
             set_grad_enabled_flag(before)
+            set_hidden(was_hidden)
             s.leave()
     finally:
         unlock()
@@ -410,3 +406,13 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
             raise RuntimeError(f"{name}: One of the differentiated Tensors (number {i}, {describe(t)}) appears to not have been used in"
                                " the graph. Set allow_unused=True if this is the desired behavior.")
     return s.results
+
+
+def products_above(list outputs, list inputs, list gradients, unsigned long floor, bint create):
+    """Gradients of outputs by inputs that were made after node number `floor`: older history is not visited."""
+    global _floor
+    _floor = floor
+    try:
+        return sweep(outputs, gradients, True, create, inputs, False, "jvp", True)
+    finally:
+        _floor = 0

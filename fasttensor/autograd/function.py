@@ -4,7 +4,8 @@ import functools
 
 from fasttensor._core.dispatch import _set_grad_enabled
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd.rule import apply_function
+from fasttensor.autograd.grad_mode import OFF
+from fasttensor.autograd.rule import apply_function, needs_history
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable", "Variable"]
 
@@ -54,6 +55,14 @@ class Function(FunctionCtx):
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
+    def jvp(ctx, *tangents):
+        """Compute the results' tangents from the arguments' ones; may be overridden for forward mode.
+
+        A Function without it gets its tangents from `backward`, which must then be differentiable.
+        """
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    @staticmethod
     def backward(ctx, *grads):
         """Compute the gradients of forward's arguments; to be overridden."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function"
@@ -64,9 +73,25 @@ def once_differentiable(function):
     """Decorator for a backward that cannot be differentiated again."""
     @functools.wraps(function)
     def wrapped(ctx, *grads):
-        before = _set_grad_enabled(False)
+        before = _set_grad_enabled(OFF)
         try:
-            return function(ctx, *grads)
+            made = function(ctx, *grads)
         finally:
             _set_grad_enabled(before)
+        if not needs_history(*grads) and not needs_history(*(t for t in ctx.saved if t is not None)):
+            return made
+        parts = made if isinstance(made, tuple) else (made,)
+        return tuple(Once.apply(g, *grads) if isinstance(g, Tensor) else g for g in parts)
     return wrapped
+
+
+class Once(Function):
+    """What marks the results of a backward that cannot be differentiated."""
+
+    @staticmethod
+    def forward(ctx, result, *sources):
+        return result.detach()
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

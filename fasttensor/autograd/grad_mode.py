@@ -10,6 +10,8 @@ from fasttensor._core.dispatch import (
     set_hook,
 )
 
+OFF = 3         # in a level of dual numbers too, where no_grad lets tangents pass
+
 __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled"]
 
 

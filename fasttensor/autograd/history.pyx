@@ -9,6 +9,8 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_tensor, new_like, new_view, describe, CPU
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inference_enabled, copy_into
+from fasttensor._core.dispatch cimport hook
+from fasttensor._core.dual cimport dual_on, hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 
 # A geometry is (sizes, steps, offset relative to the base's first element, base sizes, base steps or
@@ -217,6 +219,10 @@ cdef bint check_inplace(Tensor x, str name) except False:
         raise RuntimeError(f"{name}: {describe(x)} shows memory that is not writable (a read-only array or buffer): clone() it first")
     if not grad_enabled():
         return True
+    if dual_on():
+        hook("before_write")()
+        if hidden():
+            return True
     if x.needs_grad and x.node is None:
         raise RuntimeError(f"{name}: a leaf Variable that requires grad ({describe(x)}) is being used in an in-place operation;"
                            " use torch.no_grad() around it, or an out-of-place operation")
@@ -237,9 +243,22 @@ cdef Node inplace_node(Tensor x, backward_fn run, str label):
     return node
 
 
+cdef bint stays_leaf(Tensor x, Node node) except -1:
+    """Whether a leaf was written under no_grad inside a level of dual numbers: it stays a leaf, which cannot have a tangent."""
+    cdef Tensor leaf = x if x.base is None else x.base
+    if not hidden() or leaf.node is not None or not leaf.needs_grad:
+        return False
+    if hook("has_tangent")(node):
+        raise RuntimeError(f"{node.label}: a tangent is written into a leaf that requires grad ({describe(leaf)}), under no_grad: use detach() or"
+                           " clone() of the leaf")
+    return True
+
+
 cdef bint rebase(Tensor x, Node node, int at=0) except False:
     cdef Tensor base
     cdef Node slices
+    if stays_leaf(x, node):
+        return True
     if x.base is None:
         set_history(x, node, 0)
         keep_retaining(x)

@@ -69,6 +69,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_backward_ad=True, fast_mode=False, masked=None):
     """Whether `func`'s gradients agree with central differences; float64 inputs that require grad are checked.
 
+    check_forward_ad compares tangents of dual numbers too (`autograd.forward_ad`), check_backward_ad=False only those.
     Complex values follow PyTorch's convention (the gradient of a real loss is dL/dRe + i dL/dIm).
     Raises GradcheckError that names output, input and element, unless raise_exception is False.
 
@@ -85,12 +86,46 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
             numeric = _numerical(func, inputs, x, eps)
             outs = _outputs(func, inputs)
             for o, out in enumerate(outs):
-                _compare(k, o, out, x, numeric, _analytical(func, inputs, x, o), atol, rtol)
+                if check_backward_ad:
+                    _compare(k, o, out, x, numeric, _analytical(func, inputs, x, o), atol, rtol)
+            if check_forward_ad:
+                _compare_tangents(k, x, numeric, _tangents(func, inputs, x), atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _replaced(value, old, new):
+    """The arguments with one tensor in place of another."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_replaced(v, old, new) for v in value)
+    return new if value is old else value
+
+
+def _tangents(function, inputs, x):
+    """d outputs / d x by dual numbers, one element of x at a time: as `_numerical`."""
+    import fasttensor as torch
+    from fasttensor.autograd import forward_ad
+    columns = []
+    for unit, i in itertools.product((1.0, 1j) if x.is_complex() else (1.0,), range(x.numel())):
+        direction = torch.zeros(x.numel(), dtype=x.dtype)
+        direction[i] = unit
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, direction.reshape(x.shape))
+            pairs = [forward_ad.unpack_dual(o) for o in _outputs(function, _replaced(inputs, x, dual))]
+            columns.append([[0.0] * p.numel() if t is None else t.detach().reshape(-1).tolist() for p, t in pairs])
+    return columns
+
+
+def _compare_tangents(k, x, numeric, columns, atol, rtol):
+    for i, (want, got) in enumerate(zip(numeric, columns)):
+        for o, (w, g) in enumerate(zip(want, got)):
+            for j, (a, b) in enumerate(zip(w, g)):
+                if not abs(a - b) <= atol + rtol * abs(a):
+                    raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {o} with respect to input {k}: element {j} by"
+                                         f" element {i % x.numel()}: numerical {a}, tangent {b}")
 
 
 def _compare(k, o, out, x, numeric, rows, atol, rtol):
@@ -130,4 +165,5 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
             found = grad(made, wanted, list(gs), create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(first, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(first, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev)

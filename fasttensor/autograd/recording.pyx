@@ -8,12 +8,15 @@ from fasttensor._core.dtype cimport is_float_code, is_complex_code
 from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, fresh_node, describe, BATCHED
 from fasttensor._core.dispatch cimport hook, grad_enabled, set_grad_enabled_flag, inference_enabled
 from fasttensor._core.dispatch import set_hook
+from _weakref import ref
+from fasttensor._core.dual cimport dual_on, hidden, any_duals
 from fasttensor.autograd.history cimport refresh
 
 cdef unsigned long _sequence = 0
 cdef bint anomaly = False           # in anomaly mode
 cdef object _place = None           # says where the program is: provided by anomaly mode
 cdef list _saved_hooks = []         # stack of (pack, unpack), or a message that forbids saving
+pending = []                        # the nodes of a level of dual numbers whose tangents nobody asked for so far
 cdef object _sum_to = None          # the functional layer's, once it was needed
 
 
@@ -42,6 +45,10 @@ cdef Node new_node(backward_fn run, str label):
     node.run, node.label, node.seq, node.inputs = run, label, _sequence, []
     if anomaly:
         node.extra = {"place": _place()}
+    if any_duals() and dual_on():
+        pending.append(ref(node))
+        if hidden():
+            node.extra = dict(node.extra or (), hidden=True)
     return node
 
 
@@ -264,6 +271,37 @@ cdef Tensor shrink_to(Tensor g, tuple sizes):
     return shrink(g, len(sizes), s)
 
 
+def last_node():
+    """The number of the newest node; later ones have larger numbers."""
+    return _sequence
+
+
+def leads_beyond_duals(Node node):
+    """Whether the node's history reaches a leaf, not dual numbers alone; what was recorded under no_grad does not."""
+    cdef list stack = [node]
+    cdef dict extra
+    while stack:
+        node = stack[len(stack) - 1]
+        extra = node.extra if node.extra is not None else {}
+        if "leads" not in extra:
+            node.extra = extra
+            extra["leads"] = False
+            if extra.get("hidden"):
+                stack.pop()
+                continue
+            for e in node.inputs:
+                if e is not None and type(e) is not Node:
+                    extra["leads"] = True
+            if not extra["leads"] and any([type(e) is Node for e in node.inputs]):
+                extra["leads"] = None           # its inputs are judged first
+                stack.extend([e for e in node.inputs if type(e) is Node])
+                continue
+        elif extra["leads"] is None:
+            extra["leads"] = any([type(e) is Node and bool((<Node>e).extra["leads"]) for e in node.inputs])
+        stack.pop()
+    return extra["leads"]
+
+
 def view_node(Tensor x):
     """The node of a view, made again if its base was overwritten."""
     edge(x)
@@ -294,3 +332,4 @@ def pop_saved_hooks():
 
 
 set_hook("view_node", view_node)
+set_hook("leads_beyond_duals", leads_beyond_duals)

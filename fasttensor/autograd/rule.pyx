@@ -7,8 +7,9 @@ from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap
 from fasttensor._core.dispatch import install, set_hook
+from fasttensor._core.dual cimport hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
-from fasttensor.autograd.history cimport rebase, mark_view
+from fasttensor.autograd.history cimport rebase, stays_leaf, mark_view
 
 cdef dict LABELS = {}
 
@@ -134,7 +135,7 @@ cdef object attach(Node node, object rule, tuple args, object out):
                 raise RuntimeError(f"{node.label}: cannot write in place to a view and return several outputs")
             if len(outs) == 1 and t.base is not None:
                 rebase(t, node, [a is t for a in args].index(True))
-            else:
+            elif not stays_leaf(t, node):
                 set_history(t, node, k)
             continue
         if is_in(t, args) or t.node is not None or t.needs_grad:
@@ -235,7 +236,17 @@ def _save_for_backward(Node self, *tensors):
     self.saved = tensors
 
 
+def _save_for_forward(Node self, *tensors):
+    """Keep tensors for ``jvp``, where `saved_tensors` gives them back."""
+    for t in tensors:
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"save_for_forward can only save variables, but argument is of type {type(t).__name__}")
+    _note(self, "forward", tensors)
+
+
 def _saved(Node self):
+    if self.extra is not None and "in_jvp" in self.extra:
+        return self.extra["forward"]
     return get_saved(self)
 
 
@@ -257,7 +268,7 @@ def _mark_dirty(Node self, *tensors):
 cdef check_inplace_input(Node node, object t):
     if not isinstance(t, Tensor):
         raise TypeError(f"mark_dirty can only take Tensors, not {type(t).__name__}")
-    if node.n_outputs and (<Tensor>t).needs_grad and (<Tensor>t).node is None:
+    if node.n_outputs and (<Tensor>t).needs_grad and (<Tensor>t).node is None and not hidden():
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
@@ -331,7 +342,7 @@ def retain_on(Node node, int nr, reference):
 
 
 install(Node, {
-    "save": _save, "saved": property(_saved), "save_for_backward": _save_for_backward, "saved_tensors": property(_saved),
+    "save": _save, "saved": property(_saved), "save_for_backward": _save_for_backward, "save_for_forward": _save_for_forward, "saved_tensors": property(_saved),
     "saved_variables": property(_saved), "mark_dirty": _mark_dirty, "mark_non_differentiable": _mark_non_differentiable,
     "set_materialize_grads": _set_materialize_grads,
 })

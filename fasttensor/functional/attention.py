@@ -3,7 +3,7 @@ import math
 import warnings
 
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.attention import ScaledDotProductFlashAttentionForCpu as Attention
 
 from .joining import cat
@@ -95,7 +95,7 @@ def _fused(query, key, value, mask, dropout_p, is_causal, scale):
             or key.size(-2) != value.size(-2) or key.numel() == 0 or value.numel() == 0:
         return None
     if mask is not None:
-        if mask.requires_grad:
+        if needs_history(mask):
             return None
         if not mask.is_floating_point():
             mask = query.new_zeros(mask.shape).masked_fill_(mask == 0, -math.inf)

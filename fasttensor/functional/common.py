@@ -1,9 +1,9 @@
 """Arguments that many functions share: dimensions, out=, dtype=."""
 
-from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.outputs import fit, same_dtype
+from fasttensor.autograd.rule import needs_history
 
 __all__ = []
 METHODS = {}
@@ -70,10 +70,9 @@ def give(out, value, name, same=False):
         return type(value)(given) if not hasattr(value, "_fields") else type(value)(*given)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if value.requires_grad or out.requires_grad:
-        if is_grad_enabled():
-            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"
-                               " the arguments requires grad.")
+    if needs_history(value, out):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"
+                           " the arguments requires grad.")
     if same:
         same_dtype(out, value.dtype, name)
     elif not can_hold(out.dtype, value.dtype):
@@ -105,7 +104,7 @@ def in_place(function):
     """The in-place method of an out-of-place function: computes, then writes into self, with history."""
     def method(self, *args, **kwargs):
         old = self
-        if is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in (self, *args, *kwargs.values())):
+        if needs_history(self, *args, *kwargs.values()):
             old = self.clone()      # the derivative may need the old values
         made = function(old, *args, **kwargs)
         if not can_hold(self.dtype, made.dtype):

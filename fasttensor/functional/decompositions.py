@@ -1,9 +1,9 @@
 """Factorisations of matrices: Cholesky, LU, QR, LDL, singular values, eigenvalues."""
 
-from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import CholeskyEx, LuFactorEx, Qr, permutation, unit_lower
 from fasttensor.autograd.rules.linalg_spectral import Eig, Eigh, Svd
 from fasttensor.functional.dims import deliver, flag, tensor_argument
@@ -194,7 +194,7 @@ def qr(input, some=True, *, out=None):
 def geqrf(input, *, out=None):
     """R with Householder vectors below it, and their factors, as `linalg.householder_product` and `ormqr` read them. No gradient."""
     matrix("geqrf", input)
-    if input.requires_grad and is_grad_enabled():
+    if needs_history(input):
         raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr")
     packed, tau, info = backend(input).geqrf(input)
     if bool((all_samples(info) < 0).any()):
@@ -210,7 +210,7 @@ def no_convergence(value):
 
 def recorded(A):
     """Whether a gradient may be asked for, which needs the vectors."""
-    return is_grad_enabled() and getattr(A, "requires_grad", False)
+    return needs_history(A)
 
 
 def singular_parts(name, A, full, vectors, driver=None):

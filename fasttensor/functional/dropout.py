@@ -5,7 +5,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import is_inside, spread_draws
 from fasttensor.autograd.generated_functions import FUNCTIONS
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.dropout import NativeDropout, RreluWithNoise
 from fasttensor.functional.creation import empty_like, must_be_tensor
 
@@ -193,7 +193,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, ge
     must_be_tensor("rrelu", input)
     if not lower <= upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: rrelu got lower={lower}, upper={upper}")
-    x = input.clone() if inplace and input.requires_grad else input      # the derivative needs the old values
+    x = input.clone() if inplace and needs_history(input) else input      # the derivative needs the old values
     if not training:
         result = FUNCTIONS["leaky_relu"](x, (lower + upper) / 2)
     else:

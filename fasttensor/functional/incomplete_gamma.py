@@ -1,8 +1,7 @@
 """The incomplete gamma functions with the derivative by their first argument, and zeta, which has none by it."""
-from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.generated_functions import FUNCTIONS
-from fasttensor.autograd.rule import Rule, apply
+from fasttensor.autograd.rule import Rule, apply, needs_history
 from fasttensor.autograd.rules.random import StandardGammaGrad
 from fasttensor.functional.common import in_place
 from fasttensor.functional.rearranging import broadcast_tensors
@@ -54,7 +53,7 @@ def _with_rule(name, rule):
     plain = FUNCTIONS[name]
 
     def function(input, other, *, out=None):
-        if out is None and isinstance(input, Tensor) and isinstance(other, Tensor) and input.requires_grad and is_grad_enabled():
+        if out is None and isinstance(input, Tensor) and isinstance(other, Tensor) and needs_history(input):
             return apply(rule, input, other)
         return plain(input, other, out=out)
     function.__name__ = function.__qualname__ = name

@@ -1,7 +1,7 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
 from fasttensor.autograd.batched import find_level, is_inside, spread
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
@@ -316,7 +316,7 @@ def index_fill_(self, dim, index, value):
         index_fill_(self.unsqueeze(0), 0, index, value)
         return self
     index = index.reshape(-1)
-    if value.requires_grad:
+    if needs_history(value):
         # A slice that is named twice is still filled once.
         if find_level(index) is not None:
             from fasttensor.functional.ranges import arange

@@ -1,9 +1,9 @@
 """Functions of matrices: determinants, pseudoinverse, rank, condition, exponential, least squares, low-rank factors."""
 
-from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples, find_level
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import Det, Slogdet
 from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
 from fasttensor.functional.decompositions import linalg_cholesky, linalg_eigh, linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals, no_convergence
@@ -211,7 +211,7 @@ def lstsq(input, b, rcond=None, *, driver=None):
                                         f" (error code: {value}).")
     full = driver == "gels" or rank is not None and bool((all_samples(rank) == n).all())
     solution = x[..., :n, :]
-    if is_grad_enabled() and (A.requires_grad or B.requires_grad):
+    if needs_history(A, B):
         solution = pinv(A) @ B
     residuals = real
     if m > n and full and driver != "gelsy":

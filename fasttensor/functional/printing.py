@@ -8,6 +8,7 @@ notation, which a `Style` finds from them.
 """
 import contextlib
 import math
+import sys
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.export import to_edges, to_list
@@ -169,6 +170,10 @@ def _suffixes(x, shown):
         found.append(f"grad_fn=<{node.name()}>")
     elif x.requires_grad:
         found.append("requires_grad=True")
+    duals = sys.modules.get("fasttensor.autograd.forward_ad")
+    tangent = None if duals is None else duals.unpack_dual(x).tangent
+    if tangent is not None:
+        found.append(f"tangent={tangent!r}")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.reduce import Pick, Select
 from fasttensor.functional.dims import deliver, flag, require_size, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
@@ -114,7 +114,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     d = wrap(input, dim, "mode")
     require_size(input, (d,) if input.ndim else None, "mode")
     values, indices = backend(input).mode(input, d, keepdim)
-    if input.requires_grad:
+    if needs_history(input):
         values = apply(Select, input, indices, d, keepdim)
     return deliver("mode", out, ModeResult(values, indices), True)
 

@@ -3,11 +3,11 @@ import sys
 import warnings
 
 from fasttensor._core import construct
-from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import is_inside, spread_draws
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.numeric_info import finfo
@@ -201,7 +201,7 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
 
 def _in_place(rule, self, function, *args):
     """Fill `self`; its former history ends here."""
-    if is_grad_enabled() and self.requires_grad:
+    if needs_history(self):
         return apply(rule, self, function, *args)
     function(self, *args)
     return self

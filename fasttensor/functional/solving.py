@@ -1,10 +1,10 @@
 """Systems of linear equations: solve, inverses, triangular systems, least squares."""
 from math import prod
 
-from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, is_vector, matrix, numbers, square
@@ -253,7 +253,7 @@ def product(name, A, tau, out):
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1], got {description(A)}")
     if n < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1], got {description(A)} and {description(tau)}")
-    if is_grad_enabled() and (A.requires_grad or tau.requires_grad):
+    if needs_history(A, tau):
         start = A.new_ones((m,)).diag_embed()[:, :n].expand(A.shape)
         y = reflections(A, tau, start)
         return deliver(name, out, y)
@@ -277,7 +277,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
                            f" {description(input)}, {description(tau)}, {description(other)}")
     if other.shape[:-2] != input.shape[:-2]:
         raise RuntimeError(f"{name}: batch dimensions of other should equal those of input, got {description(input)} and {description(other)}")
-    if is_grad_enabled() and (input.requires_grad or tau.requires_grad or other.requires_grad):
+    if needs_history(input, tau, other):
         return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)), True)
     y, info = backend(input).ormqr(input, tau, other, bool(left), bool(transpose))
     return deliver(name, out, y if info is None or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)

@@ -1,7 +1,7 @@
 """Convolutions. With one weight for all samples the batch joins the images; with a weight a sample it joins the
 channels, as groups (functorch's and JAX's way)."""
 from fasttensor.autograd.batched import value_at
-from fasttensor.autograd.rule import Rule, apply
+from fasttensor.autograd.rule import Rule, apply, needs_history
 from fasttensor.autograd.rules import conv as rules
 
 from .common import full, is_shared, joined, one_of, split
@@ -86,7 +86,7 @@ class ConvolutionOfEach(Rule):
         n = x.shape[0]
         gx = gw = None
         if ctx.needs_input_grad[0]:
-            if rules.recording() and w.requires_grad:
+            if needs_history(w):
                 sizes = (x.shape[1], n * x.shape[2], *x.shape[3:])
                 gx = apply(rules.ConvolutionInput, into_channels(g), rules.conjugate(joined(w)), None, sizes, stride, padding, dilation, groups * n)
                 gx = out_of_channels(gx, n)

@@ -2,7 +2,7 @@
 batched product. A weight that is shared by all samples but whose gradient is wanted for each (vmap over grad)
 is multiplied once, and its gradients are a batched product."""
 from fasttensor.autograd.batched import value_at
-from fasttensor.autograd.rule import Rule, apply, recording
+from fasttensor.autograd.rule import Rule, apply, needs_history
 
 from .common import full, is_shared, one_of, padded
 
@@ -73,7 +73,7 @@ class LinearOfEach(Rule):
         gx = gw = gb = None
         if need_x:
             # where the gradient is recorded, w's part in it is per sample too
-            gx = rows(g).matmul(w).reshape(x.shape) if recording() and w.requires_grad else g.matmul(one_of(w))
+            gx = rows(g).matmul(w).reshape(x.shape) if needs_history(w) else g.matmul(one_of(w))
         if need_w:
             gw = rows(g).transpose(1, 2).matmul(rows(x))
         if need_bias:

@@ -1,6 +1,6 @@
 """Reductions, scans and selections along dimensions: the dimensions move behind the batch."""
 from fasttensor.autograd.batched import value_at
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rule import apply, needs_history
 
 from .common import full, moved
 
@@ -58,7 +58,7 @@ def extreme_of_dim(level, rule, x, dim, keepdim, least):
 
 def median_of_all(level, rule, x, ignore_nan):
     from fasttensor.autograd.rules.sort import Median
-    if x.requires_grad and x.dim():         # the gradient is shared among equal elements of one sample
+    if needs_history(x) and x.dim():         # the gradient is shared among equal elements of one sample
         return NotImplemented
     values, _ = apply(Median, value_at(x, level).reshape(level.size, -1), 1, ignore_nan)
     return values.squeeze(1)

@@ -1,5 +1,6 @@
 """Gradients of a fused operation through a composite of differentiable ones."""
 from fasttensor.autograd import grad
+from fasttensor.autograd.rule import needs_history
 
 
 def gradients_again(function, inputs, needs, grads):
@@ -13,7 +14,7 @@ def gradients_again(function, inputs, needs, grads):
     wanted = [t for t, need in zip(inputs, needs) if t is not None and need]
     outputs = function(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    pairs = [(o, g) for o, g in zip(outputs, grads) if g is not None and o is not None and o.requires_grad]
+    pairs = [(o, g) for o, g in zip(outputs, grads) if g is not None and needs_history(o)]
     if not wanted or not pairs:
         return (None,) * len(inputs)
     found = iter(grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True))
