@@ -166,6 +166,12 @@ def torch_function(cls, func, types, args=(), kwargs=None):
     return import_module("fasttensor.ops").torch_function(cls, func, types, args, kwargs)
 
 
+# In `repr`, messages and pickles compiled classes go by the names that programs use.
+for _kind in (Tensor, dtype.dtype, device):
+    dispatch.set_type_name(_kind, b"fasttensor." + _kind.__name__.encode())
+Size.__module__ = "fasttensor"
+
+
 def fill(namespace):
     """Set every public name of `fasttensor`, and install Tensor's methods."""
     names = {

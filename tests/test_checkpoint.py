@@ -188,3 +188,54 @@ def test_training_matches_pytorch():
         results.append([p.grad.flatten().tolist() for p in net.parameters()])
     for ours, expected in zip(*results):
         assert ours == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+def test_selective_checkpoints_keep_what_the_policy_names():
+    from fasttensor.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+    w = torch.linspace(-1, 1, 9).reshape(3, 3).requires_grad_()
+    calls, seen = [], []
+
+    def part(x):
+        calls.append(None)
+        return (x @ w).exp() @ w
+
+    def policy(context, op, *args):
+        seen.append(op.__name__)
+        assert not context.is_recompute and context.op_output.shape == (3, 3)
+        return keep
+
+    x = torch.ones(3, 3, requires_grad=True)
+    part(x).sum().backward()
+    want, x.grad, w.grad = x.grad, None, None
+    for keep, runs in ((CheckpointPolicy.MUST_SAVE, 1), (CheckpointPolicy.PREFER_RECOMPUTE, 2)):
+        calls.clear()
+        y = checkpoint(part, x, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(policy))
+        assert {"aten.mm", "aten.exp"} <= set(seen) or {"mm", "exp"} <= {s.rpartition(".")[2] for s in seen}
+        y.sum().backward()
+        assert torch.equal(x.grad, want), keep
+        x.grad = None
+        assert len(calls) == runs or keep is CheckpointPolicy.MUST_SAVE
+    y = checkpoint(part, x, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts([torch.ops.aten.mm.default]))
+    y.sum().backward()
+    assert torch.equal(x.grad, want)
+    with pytest.raises(TypeError, match="function or a list"):
+        create_selective_checkpoint_contexts(3)
+
+
+def test_saved_tensors_may_be_written():
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        z = (y ** 2).sum()
+        y.sin_()
+        z.backward()
+        late = (x.clone() ** 2).sum()
+    assert x.grad.tolist() == [2., 2.]
+    with pytest.raises(RuntimeError, match="outside of the 'allow_mutation"):
+        late.backward()
+    a = torch.ones(2, requires_grad=True)
+    y = a.exp()
+    z = y * y
+    torch.autograd.graph.increment_version([y])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()

@@ -5,6 +5,7 @@ which the autograd layer fills when it is imported. Kernels are found by device 
 their module is imported on first use.
 """
 from importlib import import_module
+from cpython.object cimport PyTypeObject
 from fasttensor._core.tensor cimport Tensor, describe
 from fasttensor._core.dual cimport HIDDEN, OFF, dual_on, hidden, set_dual_on, set_hidden
 
@@ -140,6 +141,15 @@ def install(cls, dict methods):
     Special methods that fill type slots must be defined in the class itself.
     """
     install_into_type(cls, methods)
+
+
+def set_type_name(type cls, bytes name):
+    """Show a compiled class under the name by which programs know it, in `repr`, messages and pickles."""
+    _names_of_types.append(name)        # the class keeps only the address
+    (<PyTypeObject *>cls).tp_name = name
+
+
+cdef list _names_of_types = []
 
 
 cdef extern from *:

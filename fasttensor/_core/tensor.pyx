@@ -122,7 +122,7 @@ cdef class Tensor:
     @property
     def requires_grad(self):
         """Whether operations on it are recorded; true of every view of a tensor of which it is true."""
-        if any_duals() and not self._for_gradients():
+        if any_duals() and not hook("for_gradients")(self):
             return False
         return self.needs_grad or (self.base is not None and self.base.needs_grad and not self.inference)
 
@@ -139,22 +139,15 @@ cdef class Tensor:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.needs_grad = on
 
-    def _for_gradients(self):
-        """False where the only history it has is for tangents of dual numbers (autograd.forward_ad)."""
-        cdef Node node = self.node
-        if self.base is not None and (self.needs_grad or self.base.needs_grad):
-            node = hook("view_node")(self)
-        return node is None or hook("leads_beyond_duals")(node)
-
     @property
     def is_leaf(self):
         """Whether no recorded operation made it."""
-        return self.node is None or any_duals() and not self._for_gradients()
+        return self.node is None or any_duals() and not hook("for_gradients")(self)
 
     @property
     def grad_fn(self):
         """The recorded operation that made it, or None."""
-        if any_duals() and not self._for_gradients():
+        if any_duals() and not hook("for_gradients")(self):
             return None
         if self.base is not None and (self.needs_grad or self.base.needs_grad):
             return hook("view_node")(self)

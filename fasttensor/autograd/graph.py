@@ -1,10 +1,11 @@
 """Hooks on what operations save for backward, and multi-tensor gradient hooks (PyTorch's ``autograd.graph``)."""
 
-from fasttensor._core.tensor import Node
-from fasttensor.autograd.recording import pop_saved_hooks, push_saved_hooks
+from fasttensor._core.tensor import Node, Tensor
+from fasttensor.autograd.recording import count_write, pop_saved_hooks, push_saved_hooks
 
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "Node",
-           "GradientEdge", "get_gradient_edge"]
+           "GradientEdge", "get_gradient_edge", "allow_mutation_on_saved_tensors", "increment_version",
+           "set_warn_on_accumulate_grad_stream_mismatch"]
 
 
 class saved_tensors_hooks:
@@ -91,3 +92,51 @@ def get_gradient_edge(tensor):
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(tensor.grad_fn, tensor.output_nr)
+
+
+class allow_mutation_on_saved_tensors:
+    """Context: what is saved for backward may be written afterwards; backward uses the values from before.
+
+    Saved tensors are copied when they are saved. Both forward and backward must run inside, else RuntimeError.
+
+    >>> import fasttensor as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = (y ** 2).sum()
+    ...     _ = y.sin_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __enter__(self):
+        self.open = True
+        push_saved_hooks((self._pack, self._unpack))
+        return self
+
+    def __exit__(self, *exc):
+        self.open = False
+        pop_saved_hooks()
+
+    def _pack(self, tensor):
+        return tensor.detach().clone()
+
+    def _unpack(self, kept):
+        if not self.open:
+            raise RuntimeError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally"
+                               " recorded.")
+        return kept
+
+    def clear(self):
+        """Forget nothing: copies belong to the graph, and go with it."""
+
+
+def increment_version(tensor):
+    """Say that a tensor's memory, or that of each of several tensors, was written by other means than tensor operations."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        count_write(t)
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled):
+    """Accepted: there are no streams whose order could differ."""

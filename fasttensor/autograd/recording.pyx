@@ -5,7 +5,7 @@ spares leaves a node of their own. Saved outputs are kept as detached aliases, s
 has no cycles and is freed by reference counting.
 """
 from fasttensor._core.dtype cimport is_float_code, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, fresh_node, describe, BATCHED
+from fasttensor._core.tensor cimport Tensor, Node, backward_fn, alias, fresh_node, describe, wrote, BATCHED
 from fasttensor._core.dispatch cimport hook, grad_enabled, set_grad_enabled_flag, inference_enabled
 from fasttensor._core.dispatch import set_hook
 from _weakref import ref
@@ -271,6 +271,11 @@ cdef Tensor shrink_to(Tensor g, tuple sizes):
     return shrink(g, len(sizes), s)
 
 
+def count_write(Tensor x not None):
+    """Count a write to the tensor's memory that no operation made."""
+    wrote(x)
+
+
 def last_node():
     """The number of the newest node; later ones have larger numbers."""
     return _sequence
@@ -300,6 +305,13 @@ def leads_beyond_duals(Node node):
             extra["leads"] = any([type(e) is Node and bool((<Node>e).extra["leads"]) for e in node.inputs])
         stack.pop()
     return extra["leads"]
+
+
+def for_gradients(Tensor x):
+    """False where the only history it has is for tangents of dual numbers."""
+    if x.base is not None and (x.needs_grad or x.base.needs_grad):
+        edge(x)
+    return x.node is None or leads_beyond_duals(x.node)
 
 
 def view_node(Tensor x):
@@ -332,4 +344,4 @@ def pop_saved_hooks():
 
 
 set_hook("view_node", view_node)
-set_hook("leads_beyond_duals", leads_beyond_duals)
+set_hook("for_gradients", for_gradients)

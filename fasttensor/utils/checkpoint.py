@@ -1,7 +1,6 @@
 """Checkpoints: what a part of a model saves for backward is dropped and computed again when backward needs it."""
 
 import contextlib
-import enum
 import itertools
 import warnings
 
@@ -10,10 +9,11 @@ from fasttensor.autograd import Function
 from fasttensor.autograd.engine import selecting
 
 from .checkpoint_recompute import CheckpointError, recomputed_later, set_checkpoint_early_stop
+from .checkpoint_selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity", "detach_variable",
            "get_device_states", "set_device_states", "noop_context_fn", "set_checkpoint_early_stop", "DefaultDeviceType",
-           "set_checkpoint_debug_enabled", "CheckpointPolicy"]
+           "set_checkpoint_debug_enabled", "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts", "SAC_IGNORED_OPS"]
 
 _debug = None       # what set_checkpoint_debug_enabled said
 
@@ -30,15 +30,6 @@ def set_checkpoint_debug_enabled(enabled):
         yield
     finally:
         _debug = before
-
-
-class CheckpointPolicy(enum.Enum):
-    """What a selective checkpoint may do with an operation's result."""
-    MUST_SAVE = 0
-    PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
-    PREFER_RECOMPUTE = 3
-    MUST_CPU_OFFLOAD = 4
 
 
 class DefaultDeviceType:

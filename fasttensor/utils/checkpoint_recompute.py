@@ -65,6 +65,7 @@ class Frame:
         self.compare, self.early_stop = compare, early_stop
         self.placeholders, self.saved_meta = [], []
         self.running = False
+        self.selective = None       # the context that decides what is kept, in a selective checkpoint
         self.forward_log, self.again_log = (Log(), Log()) if debug else (None, None)
 
     def keep_inputs(self, args):
@@ -84,6 +85,8 @@ class Frame:
         made = Placeholder()
         self.placeholders.append(weakref.ref(made))
         self.saved_meta.append(meta(tensor) if self.compare else None)
+        if self.selective is not None:
+            self.selective.saved(made, tensor)
         return made
 
     def unpack(self, placeholder):
@@ -183,6 +186,7 @@ def recomputed_later(function, args, kwargs, contexts, surroundings, compare, de
     """``function(*args, **kwargs)`` with placeholders for what it saves."""
     frame = Frame(function, kwargs, contexts[1], surroundings, compare, debug, early_stop if _early_stop is None else _early_stop)
     frame.keep_inputs(args)
+    frame.selective = contexts[0] if hasattr(contexts[0], "keeps") else None
     with saved_tensors_hooks(frame.pack, frame.unpack), contexts[0], listening(frame.forward_log):
         result = function(*args, **kwargs)
     return result
