@@ -11,18 +11,22 @@
 #endif
 
 /* DLMF 5.5.3 (reflection), 5.5.1 (recurrence), 5.11.1 (expansion): an absolute error of 1e-14, so for f32 alone */
-FT_FN double ft_lgamma(double x) {
-    double a = fabs(x), low = a < 8, product = a * (a + 1) * (a + 2) * (a + 3) * (a + 4) * (a + 5) * (a + 6) * (a + 7);
+FT_FN double ft_lgamma_positive(double a) {
+    double low = a < 8, product = a * (a + 1) * (a + 2) * (a + 3) * (a + 4) * (a + 5) * (a + 6) * (a + 7);
     double z = low ? a + 8 : a, v = 1 / z, q = v * v;
     double r = (z - 0.5) * log_f64(z) - z + 0.91893853320467274
                + (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q * (1.0 / 1188))))) * v;
     r = low ? r - log_f64(product) : r;
-    double f = a - floor(a), s = FT_SINE(FT_PI * (f > 0.5 ? 1 - f : f));
-    double reflected = log_f64(FT_PI / (a * s)) - r;
-    r = x < 0 ? reflected : r;
-    r = (x == 1) | (x == 2) ? 0 : r;
+    r = (a == 1) | (a == 2) ? 0 : r;
     return a == (double)INFINITY ? a : r;
 }
+FT_FN double ft_lgamma(double x) {
+    double a = fabs(x), r = ft_lgamma_positive(a), f = a - floor(a), s = FT_SINE(FT_PI * (f > 0.5 ? 1 - f : f));
+    double reflected = log_f64(FT_PI / (a * s)) - r;
+    r = (x < 0) & (a < (double)INFINITY) ? reflected : r;
+    return r;
+}
+FT_FN ft_f32 lgamma_positive_f32(ft_f32 x) { return (ft_f32)ft_lgamma_positive((double)x); }
 FT_FN ft_f32 lgamma_f32(ft_f32 x) { return (ft_f32)ft_lgamma((double)x); }
 #ifdef __CUDACC__
 FT_FN ft_f64 lgamma_f64(ft_f64 x) { return lgamma(x); }
@@ -272,6 +276,10 @@ FT_FN ft_f32 erfinv_f32(ft_f32 x) {
     const ft_f32 w = -log_f32((1 - x) * (1 + x)), near = ft_erfinv_line(w), far = FT_HORNER(f32, erfinv_far, sqrtf(w) - 3.0f);
     const ft_f32 r = x * (w < 5.0f ? near : far);
     return fabsf(x) == 1 ? x * (ft_f32)INFINITY : r;
+}
+FT_FN ft_f64 ndtri_near_f64(ft_f64 p) {
+    const ft_f64 w = -log_f64(4 * p * (1 - p)), t = 0.32 * w - 1;
+    return (2 * p - 1) * 1.41421356237309505 * (0.90316024260313913 + 0.24015818242558834 * w + t * t * FT_HORNER(f64, erfinv_near, t));
 }
 #endif
 FT_FITTED(erfcx) FT_FITTED(ndtri) FT_FITTED(ndtr) FT_FITTED(log_ndtr)
