@@ -19,8 +19,22 @@ FT_FN ft_f64 imag_c128(ft_c128 z) { return __imag__ z; }
 FT_CLIBM1(exp) FT_CLIBM1(log) FT_CLIBM1(sqrt) FT_CLIBM1(sin) FT_CLIBM1(cos) FT_CLIBM1(tan) FT_CLIBM1(sinh)
 FT_CLIBM1(cosh) FT_CLIBM1(tanh) FT_CLIBM1(asin) FT_CLIBM1(acos) FT_CLIBM1(atan) FT_CLIBM1(asinh) FT_CLIBM1(acosh)
 FT_CLIBM1(atanh)
-FT_FN ft_c64 pow_c64(ft_c64 a, ft_c64 b) { return cpowf(a, b); }
-FT_FN ft_c128 pow_c128(ft_c128 a, ft_c128 b) { return cpow(a, b); }
+FT_FN ft_c64 general_pow_c64(ft_c64 a, ft_c64 b) { return cpowf(a, b); }
+FT_FN ft_c128 general_pow_c128(ft_c128 a, ft_c128 b) { return cpow(a, b); }
+/* small whole exponents by products, which are exact where the numbers are */
+#define M(Z, T, C, F, MAKE) \
+    FT_FN Z C(reciprocal)(Z z); \
+    FT_FN Z C(pow)(Z a, Z b) { \
+        T r = C(real)(b); \
+        if ((C(imag)(b) != 0) | (r != F(trunc)(r)) | (r < -2) | (r > 3)) return C(general_pow)(a, b); \
+        Z y = MAKE(1, 0); \
+        if (r != 0) y = a; \
+        if ((r == 2) | (r == -2)) y = a * a; \
+        if (r == 3) y = a * a * a; \
+        return r < 0 ? C(reciprocal)(y) : y; \
+    }
+FT_COMPLEX(M)
+#undef M
 #else
 /* what the functions below need; the others are in complex_math.cuh */
 #define FT_C64(re, im) ft_c64((ft_f32)(re), (ft_f32)(im))
@@ -54,7 +68,13 @@ FT_COMPLEX(M)
         return r == 0 ? MAKE(0, 0) : MAKE(C(real)(z) / r, C(imag)(z) / r); \
     } \
     FT_FN Z C(square)(Z z) { return z * z; } \
-    FT_FN Z C(rsqrt)(Z z) { return (T)1 / C(sqrt)(z); } \
+    /* by zero, the parts are divided alone: infinite where they are not zero */ \
+    FT_FN Z C(div)(Z a, Z b) { \
+        T s = F(fabs)(C(real)(b)); \
+        return (s == 0) & (C(imag)(b) == 0) ? MAKE(C(real)(a) / s, C(imag)(a) / s) : a / b; \
+    } \
+    FT_FN Z C(reciprocal)(Z z) { return C(div)(MAKE(1, 0), z); } \
+    FT_FN Z C(rsqrt)(Z z) { return C(reciprocal)(C(sqrt)(z)); } \
     FT_FN Z C(sigmoid)(Z z) { return (T)1 / ((T)1 + C(exp)(-z)); } \
     FT_FN int C(isinf)(Z z) { return F(isinf)(C(real)(z)) | F(isinf)(C(imag)(z)); } \
     FT_FN int C(isfinite)(Z z) { return F(isfinite)(C(real)(z)) & F(isfinite)(C(imag)(z)); } \

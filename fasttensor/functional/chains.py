@@ -100,9 +100,10 @@ def vecdot(x, y, *, dim=-1, out=None):
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input, got {show(x)}")
     check_dtypes("linalg.vecdot", x, y)
-    if x.ndim == 0 or y.ndim == 0 or not -max(x.ndim, y.ndim) <= dim < max(x.ndim, y.ndim):
+    rank = max(x.ndim, y.ndim, 1)
+    if not -rank <= dim < rank:
         raise IndexError(f"linalg.vecdot: dimension {dim} is out of range for {show(x, y)}")
-    if x.shape[dim] != y.shape[dim]:
+    if x.ndim and y.ndim and x.shape[dim] != y.shape[dim]:
         raise RuntimeError(f"linalg.vecdot: the sizes along dim {dim} must match, got {show(x, y)}")
     return give(out, ((x.conj() if x.is_complex() else x) * y).sum(dim), "linalg.vecdot", True)
 

@@ -143,7 +143,13 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         product = x1.size(-2) > 25 or x2.size(-2) > 25
     if p == 2 and product and x1.size(-1):
         return apply(Cdist, x1, x2)
-    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return distances(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+def distances(difference, p, dim):
+    """Norms; the number of unlike values is NaN where one of them is, as every other distance."""
+    size = norm(difference, p, dim)
+    return size if p != 0 else size.masked_fill(difference.detach().isnan().any(dim), float("nan"))
 
 
 def pdist(input, p=2.0):
@@ -164,7 +170,7 @@ def pdist(input, p=2.0):
     if n < 2:
         return norm(input.narrow(0, 0, 0), p, 1)
     from fasttensor.functional.joining import cat
-    return norm(cat([input.narrow(0, i, 1) - input.narrow(0, i + 1, n - i - 1) for i in range(n - 1)]), p, 1)
+    return distances(cat([input.narrow(0, i, 1) - input.narrow(0, i + 1, n - i - 1) for i in range(n - 1)]), p, 1)
 
 
 METHODS = {"norm": norm_method, "dist": dist, "renorm": renorm, "renorm_": in_place(renorm)}

@@ -325,7 +325,7 @@ def tensordot(a, b, dims=2, out=None):
 def wrapped(t, dims):
     found = []
     for d in dims:
-        if not -t.ndim <= d < max(t.ndim, 1):
+        if not -t.ndim <= d < t.ndim:
             raise IndexError(
                 f"tensordot: Dimension out of range (expected to be in range of [{-t.ndim}, {t.ndim - 1}], but got {d})"
             )

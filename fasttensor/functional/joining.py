@@ -1,8 +1,8 @@
 """Tensors put together: cat, stack and the shapes numpy has names for; splitting; products of lists."""
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import Cat, Stack
-from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.index_arguments import join_arguments
+from fasttensor.autograd.reinterpret import result_type
 from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, tensor_list, wrap
 from fasttensor.functional.common import can_hold
 
@@ -119,9 +119,12 @@ def block_diag(*tensors):
         if t.dim() > 2:
             raise RuntimeError(f"block_diag(): Input tensors must have 2 or fewer dimensions. Input {i} has {t.dim()} dimensions")
         blocks.append(t if t.dim() == 2 else t.reshape(1, -1))
-    kind = blocks[0].dtype
-    for b in blocks[1:]:
-        kind = promote_types(kind, b.dtype)
+    # tensors without dimensions count as numbers do
+    ordered = sorted(tensors, key=lambda t: t.dim() == 0)
+    some = ordered[0]
+    for t in ordered[1:]:
+        some = some.new_empty((0,) if some.dim() else (), dtype=result_type(some, t))
+    kind = some.dtype
     width, at, rows = sum(b.shape[1] for b in blocks), 0, []
     for b in blocks:
         n, m = b.shape

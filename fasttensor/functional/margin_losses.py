@@ -78,7 +78,12 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None:
         inside = inside * apply(Pick, weight.unsqueeze(0).expand(x.size(0), classes), y, 1)
     loss = inside.masked_fill(columns(x) == y, 0).sum(1) / classes
-    return reduced(loss if input.ndim > 1 else loss.reshape(target.shape), how)
+    return summary(loss if input.ndim > 1 else loss.reshape(target.shape), how)
+
+
+def summary(loss, how):
+    """`reduced`, of which the mean over no samples is 0 here."""
+    return reduced(loss, how) if loss.numel() or how != "mean" else loss.sum()
 
 
 def columns(x):
@@ -113,7 +118,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     pairs = positive(1 - (apply(Pick, x, t, 1).unsqueeze(2) - x.unsqueeze(1)))
     pairs = pairs.masked_fill(is_target.unsqueeze(1), 0).masked_fill(~listed.unsqueeze(2), 0)
     loss = pairs.sum(2).sum(1) / x.size(1)
-    return reduced(loss if input.ndim > 1 else loss.reshape(()), how)
+    return summary(loss if input.ndim > 1 else loss.reshape(()), how)
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):

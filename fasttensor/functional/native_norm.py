@@ -55,7 +55,9 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)[1]
     tensor([2.])
     """
-    y = normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if input.numel() == 0 and training:
+        raise RuntimeError(f"native_batch_norm(): input tensor must have at least one element, but got {description(input)}")
+    y = normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) if input.numel() else input.clone()
     if not training:
         empty = input.detach().reshape(-1)[:0].clone()
         return y, empty, empty.clone()

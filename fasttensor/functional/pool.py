@@ -236,6 +236,9 @@ def adaptive_windows(name, nd, input, output_size):
 
 
 def adaptive_avg_pool(name, nd, input, output_size):
+    if nd < 3 and isinstance(input, Tensor) and input.ndim == nd + 2 and input.size(1) == 0 and 0 not in input.shape[2:]:
+        # as one sample of no channels, which has windows
+        return adaptive_avg_pool(name, nd, input.flatten(0, 1), output_size).unflatten(0, input.shape[:2])
     return apply(ADAPTIVE_AVG_RULES[nd], input, adaptive_windows(name, nd, input, output_size), 0, False)
 
 

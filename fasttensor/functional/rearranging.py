@@ -310,7 +310,16 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
-    return into_part(input, src, lambda t: t.as_strided(size, stride, storage_offset), "as_strided_scatter")
+    def part(t):
+        return t.as_strided(size, stride, storage_offset)
+    offset = input.storage_offset()
+    if input.is_contiguous() and offset == 0:
+        return into_part(input, src, part, "as_strided_scatter")
+    # places are those of the memory below, of which the copy keeps the layout
+    if storage_offset is None:
+        storage_offset = offset
+    whole = input.as_strided((input.untyped_storage().nbytes() // input.element_size(),), (1,), 0)
+    return into_part(whole, src, part, "as_strided_scatter").as_strided(input.shape, input.stride(), offset)
 
 
 def each(tensors, name, function):

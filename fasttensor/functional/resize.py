@@ -160,12 +160,18 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return apply(Resample, x, tables).to(input.dtype)
 
 
+def merged(places, weights):
+    """Weights of which those of a position that is named twice, at the border, are summed: they are rounded as one."""
+    return [sum(w for p, w in zip(places, weights) if p == place) if places.index(place) == k else 0.0 for k, place in enumerate(places)]
+
+
 def bytes_resampled(input, tables, mode):
     """uint8 as PyTorch and Pillow resize it: in two dimensions by weights of 16 bits, rounded after each dimension."""
     if mode not in ("bilinear", "bicubic"):
         return apply(Resample, input, tables).round().clamp(0, 255).to(input.dtype)
     y = input.double()
     for dim, index, weight in tables:
+        weight = [merged(places, row) for places, row in zip(index, weight)]
         most, bits = max(max(row) for row in weight), 0
         while bits < 22 and 0.5 + most * (2 << bits) < 1 << 15:
             bits += 1

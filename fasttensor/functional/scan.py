@@ -130,7 +130,7 @@ def spacing(name, y, x, dx, dim):
 
 def neighbour_means(y, d, n):
     y = accumulated("cumulative_trapezoid", y, None, None)        # bytes would wrap around
-    return (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)) / 2
+    return (y.narrow(d, min(1, n), max(n - 1, 0)) + y.narrow(d, 0, max(n - 1, 0))) / 2
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
@@ -171,8 +171,6 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     tensor_argument("cumulative_trapezoid", y)
     d = wrap(y, dim, "cumulative_trapezoid")
     n = y.size(d)
-    if n == 0:
-        return y.clone()
     pairs = neighbour_means(y, d, n)
     return (pairs * spacing("cumulative_trapezoid", y, x, dx, d)).cumsum(d)
 
@@ -231,7 +229,8 @@ def slope(y, h, d, order):
 
         def w(k):
             return h
-    inner = (at(2, n - 2) * (left / (right * (left + right))) + at(1, n - 2) * ((right - left) / (left * right))
+    # on an even grid the middle takes no part, whatever it is
+    inner = (at(2, n - 2) - at(0, n - 2)) / (2 * h) if n > 2 and left is h else (at(2, n - 2) * (left / (right * (left + right))) + at(1, n - 2) * ((right - left) / (left * right))
              - at(0, n - 2) * (right / (left * (left + right)))) if n > 2 else at(0, 0)
     if order == 1:
         return cat([(at(1) - at(0)) / w(0), inner, (at(-1) - at(-2)) / w(-1)], d)

@@ -272,8 +272,9 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     check_reflectors(name, input, tau)
     matrix(name, input, other)
     size = other.shape[-2 if left else -1]
-    if input.shape[-2] != size or tau.shape[-1] > size or tau.shape[-1] > input.shape[-1]:
-        raise RuntimeError(f"{name}: other.shape[{-2 if left else -1}] must be equal to input.shape[-2] and at least tau.shape[-1], got"
+    if input.shape[-2] != size or tau.shape[-1] != min(size, input.shape[-1]):
+        raise RuntimeError(f"{name}: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and tau.shape[-1] the lesser of it and"
+                           f" input.shape[-1], got"
                            f" {description(input)}, {description(tau)}, {description(other)}")
     if other.shape[:-2] != input.shape[:-2]:
         raise RuntimeError(f"{name}: batch dimensions of other should equal those of input, got {description(input)} and {description(other)}")

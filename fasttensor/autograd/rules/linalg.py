@@ -122,6 +122,12 @@ def permutation(pivots, m, dtype):
     return (order.unsqueeze(-2) == backend(pivots).row_order(pivots[..., :0], m).long().unsqueeze(-1)).to(dtype)
 
 
+def without_singular(x, info):
+    """NaN for what has no solution: LAPACK leaves what was in memory, which looks like one."""
+    singular = info != 0
+    return x.masked_fill(singular[..., None, None], float("nan")) if bool(singular.any()) else x
+
+
 class Solve(Rule):
     """x of a @ x = b for matrices of one batch shape, its LU factors, pivots and info."""
     name = "LinalgSolveExBackward0"
@@ -129,6 +135,7 @@ class Solve(Rule):
     @staticmethod
     def forward(ctx, a, b):
         x, lu, pivots, info = backend(a).gesv(a, b)
+        x = without_singular(x, info)
         ctx.save(a, x)
         ctx.mark_non_differentiable(lu)
         return x, lu, pivots, info
@@ -148,6 +155,7 @@ class InvEx(Rule):
     @staticmethod
     def forward(ctx, a):
         y, info = backend(a).inverse(a)
+        y = without_singular(y, info)
         ctx.save(y)
         return y, info
 
