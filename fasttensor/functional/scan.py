@@ -229,9 +229,13 @@ def slope(y, h, d, order):
 
         def w(k):
             return h
-    # on an even grid the middle takes no part, whatever it is
-    inner = (at(2, n - 2) - at(0, n - 2)) / (2 * h) if n > 2 and left is h else (at(2, n - 2) * (left / (right * (left + right))) + at(1, n - 2) * ((right - left) / (left * right))
-             - at(0, n - 2) * (right / (left * (left + right)))) if n > 2 else at(0, 0)
+    if n < 3:
+        inner = at(0, 0)
+    elif left is h:         # on an even grid the middle takes no part, whatever it is
+        inner = (at(2, n - 2) - at(0, n - 2)) / (2 * h)
+    else:
+        inner = (at(2, n - 2) * (left / (right * (left + right))) + at(1, n - 2) * ((right - left) / (left * right))
+                 - at(0, n - 2) * (right / (left * (left + right))))
     if order == 1:
         return cat([(at(1) - at(0)) / w(0), inner, (at(-1) - at(-2)) / w(-1)], d)
     a, b = w(0), w(1)
