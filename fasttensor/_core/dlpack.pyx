@@ -92,22 +92,31 @@ cdef void drop(object capsule) noexcept:
             v.deleter(v)
 
 
+NO_MEMORY = "__dlpack__: no memory for the description of the tensor"
+
+
 def export(Tensor x not None, bint versioned, bint copied):
     """A capsule over x's memory, which it keeps alive."""
     cdef int64_t *room = <int64_t *>malloc(2 * (x.rank + 1) * sizeof(int64_t))
     cdef Managed *m
     cdef Versioned *v
     if room == NULL:
-        raise MemoryError()
+        raise MemoryError(NO_MEMORY)
     x = alias(x)        # a later resize of the original must not free what was exported
     if versioned:
         v = <Versioned *>malloc(sizeof(Versioned))
+        if v == NULL:
+            free(room)
+            raise MemoryError(NO_MEMORY)
         describe_memory(&v.tensor, x, room)
         v.major, v.minor, v.context, v.deleter = 1, 0, <void *>x, release_versioned
         v.flags = (READ_ONLY if x.store is not None and x.store.read_only else 0) | (IS_COPIED if copied else 0)
         Py_INCREF(x)
         return PyCapsule_New(v, "dltensor_versioned", drop)
     m = <Managed *>malloc(sizeof(Managed))
+    if m == NULL:
+        free(room)
+        raise MemoryError(NO_MEMORY)
     describe_memory(&m.tensor, x, room)
     m.context, m.deleter = <void *>x, release
     Py_INCREF(x)

@@ -6,9 +6,12 @@ from fasttensor._core.tensor cimport Node
 
 cdef bint push(Heap *h, Node node) except False:
     cdef Py_ssize_t i = h.n, up
+    cdef PyObject **item
     if h.n == h.room:
-        h.room = 2 * h.room + 16
-        h.item = <PyObject **>realloc(h.item, h.room * sizeof(PyObject *))
+        item = <PyObject **>realloc(h.item, (2 * h.room + 16) * sizeof(PyObject *))
+        if item == NULL:        # the old block is still the heap's
+            raise MemoryError(f"backward: no memory for the queue of {h.n} nodes")
+        h.item, h.room = item, 2 * h.room + 16
     Py_INCREF(node)
     h.n += 1
     while i > 0:

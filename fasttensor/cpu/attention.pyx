@@ -61,7 +61,8 @@ cdef inline const float *mask_at(Job *g, Py_ssize_t item, Py_ssize_t row, Py_ssi
 cdef inline void scores(Job *g, Py_ssize_t item, Py_ssize_t i, Py_ssize_t rows, Py_ssize_t j, Py_ssize_t cols, float *s) noexcept nogil:
     """The scaled and masked scores of one block."""
     cdef Py_ssize_t r
-    sgemm(rows, cols, g.E, at(&g.q, g, item, i), g.q.row, 1, at(&g.k, g, item, j), 1, g.k.row, 0, s, KB)
+    if sgemm(rows, cols, g.E, at(&g.q, g, item, i), g.q.row, 1, at(&g.k, g, item, j), 1, g.k.row, 0, s, KB):
+        g.failed = True
     for r in range(rows):
         attention_scale(s + r * KB, cols, g.scale, mask_at(g, item, i + r, j), g.mask_col, i + r + 1 - j if g.causal else cols)
 
@@ -96,7 +97,8 @@ cdef void forward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcep
                 if keep != 1:
                     for c in range(g.V):
                         acc[r * g.V + c] *= keep
-            sgemm(rows, g.V, cols, s, KB, 1, at(&g.v, g, item, j), g.v.row, 1, 1, acc, g.V)
+            if sgemm(rows, g.V, cols, s, KB, 1, at(&g.v, g, item, j), g.v.row, 1, 1, acc, g.V):
+                g.failed = True
         for r in range(rows):
             o = at(&g.o, g, item, i + r)
             # A row that sees no key gives zeros; its lse of +inf makes its weights zero in backward.
@@ -136,12 +138,16 @@ cdef void backward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexce
                 scores(g, item, i, rows, j, cols, s)
                 for r in range(rows):
                     attention_weights(s + r * KB, cols, g.lse[item * g.L + i + r])
-                sgemm(cols, g.V, rows, s, 1, KB, at(&g.do, g, item, i), g.do.row, 1, 1, at(&g.dv, g, item, j), g.dv.row)
-                sgemm(rows, cols, g.V, at(&g.do, g, item, i), g.do.row, 1, at(&g.v, g, item, j), 1, g.v.row, 0, d, KB)
+                if sgemm(cols, g.V, rows, s, 1, KB, at(&g.do, g, item, i), g.do.row, 1, 1, at(&g.dv, g, item, j), g.dv.row):
+                    g.failed = True
+                if sgemm(rows, cols, g.V, at(&g.do, g, item, i), g.do.row, 1, at(&g.v, g, item, j), 1, g.v.row, 0, d, KB):
+                    g.failed = True
                 for r in range(rows):
                     attention_gradient(s + r * KB, d + r * KB, cols, delta[i + r], g.scale)
-                sgemm(rows, g.E, cols, d, KB, 1, at(&g.k, g, item, j), g.k.row, 1, 1, at(&g.dq, g, item, i), g.dq.row)
-                sgemm(cols, g.E, rows, d, 1, KB, at(&g.q, g, item, i), g.q.row, 1, 1, at(&g.dk, g, item, j), g.dk.row)
+                if sgemm(rows, g.E, cols, d, KB, 1, at(&g.k, g, item, j), g.k.row, 1, 1, at(&g.dq, g, item, i), g.dq.row):
+                    g.failed = True
+                if sgemm(cols, g.E, rows, d, 1, KB, at(&g.q, g, item, i), g.q.row, 1, 1, at(&g.dk, g, item, j), g.dk.row):
+                    g.failed = True
     free(s)
 
 

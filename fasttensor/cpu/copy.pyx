@@ -25,20 +25,31 @@ cdef loop_fn copy_loop(int src, int dst) noexcept nogil:
     return copy_1 if size == 1 else copy_2 if size == 2 else copy_4 if size == 4 else copy_8 if size == 8 else copy_16
 
 
-cdef bint overlaps(Tensor a, Tensor b) noexcept:
-    """Whether the two may share memory without being the same view."""
+cdef bint touches(Tensor a, Tensor b) noexcept:
+    """Whether the two may share memory. Addresses decide, as `tensor.data`, arrays and other libraries' tensors show one
+    memory through several storages."""
     cdef Py_ssize_t high_a = 0, high_b = 0
     cdef int d
-    cdef bint same = a.ptr == b.ptr and a.rank == b.rank and a.code == b.code
     if a.store is None or b.store is None or a.count == 0 or b.count == 0:
         return False
     for d in range(a.rank):
         high_a += (a.sizes[d] - 1) * a.steps[d]
-        if same and (a.sizes[d] != b.sizes[d] or (a.steps[d] != b.steps[d] and a.sizes[d] > 1)):
-            same = False
     for d in range(b.rank):
         high_b += (b.sizes[d] - 1) * b.steps[d]
-    return not same and a.ptr <= b.ptr + high_b * ITEMSIZE[b.code] and b.ptr <= a.ptr + high_a * ITEMSIZE[a.code]
+    return a.ptr < b.ptr + (high_b + 1) * ITEMSIZE[b.code] and b.ptr < a.ptr + (high_a + 1) * ITEMSIZE[a.code]
+
+
+cdef bint overlaps(Tensor a, Tensor b) noexcept:
+    """Whether the two may share memory without being the same view."""
+    cdef int d
+    if not touches(a, b):
+        return False
+    if a.ptr != b.ptr or a.rank != b.rank or a.code != b.code:
+        return True
+    for d in range(a.rank):
+        if a.sizes[d] != b.sizes[d] or (a.steps[d] != b.steps[d] and a.sizes[d] > 1):
+            return True
+    return False
 
 
 cdef bint internal_overlap(Tensor x) noexcept:
@@ -83,7 +94,7 @@ cdef bint copy_cpu(Tensor dst, Tensor src) except False:
         k = dst.rank - src.rank + d
         if src.sizes[d] != 1 and (k < 0 or src.sizes[d] != dst.sizes[k]):
             raise RuntimeError(f"copy: shape of {describe(src)} does not broadcast to {describe(dst)}")
-    if src.store is not None and src.store is dst.store and overlaps(dst, src):
+    if overlaps(dst, src):
         plain = new_like(src, src.code)
         copy_cpu(plain, src)
         src = plain

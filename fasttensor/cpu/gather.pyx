@@ -9,6 +9,7 @@ from fasttensor._core.dtype cimport INT64, INT32, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
 
 cdef struct Walk:
@@ -145,9 +146,12 @@ def scatter(Tensor x, int dim, Tensor index, Tensor src, int how=OP_SET, str op=
         if x.rank and k != dim and ix.sizes[k] > x.sizes[k] or not scalar and ix.sizes[k] > src.sizes[k]:
             raise RuntimeError(f"{op}(): Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart "
                                f"from dimension {dim} and to be no larger size than src {list(src.shape)}")
-    if values.store is x.store:
+    if touches(values, x):
         values = new_like(src, src.code)
         copy_into(values, src)
+    if touches(ix, x):             # read before it is written
+        ix = new_like(ix, INT64)
+        copy_into(ix, index)
     w.gath, w.scat, w.d, w.s = NULL, FT_SCAT[how][x.code], x.ptr, values.ptr
     w.dstep[0] = w.sstep[0] = w.along = 0
     for k in range(ix.rank):

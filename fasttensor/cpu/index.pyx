@@ -10,6 +10,7 @@ from fasttensor._core.dtype cimport BOOL, UINT8, INT64, INT32, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
 from fasttensor.cpu.mask cimport nonzero_columns
 
@@ -291,7 +292,7 @@ def index_put(Tensor x, indices, Tensor values, int how=OP_SET, bint wrap=True, 
                 v = contiguous(new_view(v, rank, shape, steps, v.offset))
         if p.nb * p.ni * p.na == 0:
             return x
-        if v.store is x.store:
+        if touches(v, x):
             # Reading what is being written would depend on the order.
             held = new_like(v, v.code)
             copy_into(held, v)

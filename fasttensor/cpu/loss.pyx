@@ -87,7 +87,7 @@ cdef struct Ctc:
     const double *g
     double *gx
     Py_ssize_t batch, classes, steps, width
-    bint zero_infinity
+    bint zero_infinity, failed
 
 
 cdef inline double logadd(double a, double b) noexcept nogil:
@@ -138,6 +138,8 @@ cdef void ctc_backward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef double *sums = <double *>malloc(c.classes * sizeof(double))
     cdef const int64_t *label
     cdef double v
+    if beta == NULL or sums == NULL:
+        c.failed, end = True, begin
     for n in range(begin, end):
         states = 2 * c.lengths[n] + 1
         label = c.labels + n * c.width
@@ -235,7 +237,9 @@ def ctc_loss_backward(Tensor g, tuple state, bint zero_infinity, int code):
     c.steps, c.batch, c.classes, c.width = p.sizes[0], p.sizes[1], p.sizes[2], rows.sizes[1]
     c.x, c.alpha, c.loss, c.labels = <double *>p.ptr, <double *>alpha.ptr, <double *>loss.ptr, <int64_t *>rows.ptr
     c.times, c.lengths, c.g, c.gx = <int64_t *>times.ptr, <int64_t *>lengths.ptr, <double *>q.ptr, <double *>gx.ptr
-    c.zero_infinity = zero_infinity
+    c.zero_infinity, c.failed = zero_infinity, False
     with nogil:
         parallel_for(c.batch, 4096 // (c.steps * c.width + 1) + 1, ctc_backward, &c)
+    if c.failed:
+        raise MemoryError(f"ctc_loss: no memory for the backward sums of {c.classes} classes")
     return cast(gx, code)

@@ -10,6 +10,7 @@ from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, describe
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.iterator cimport Iterator, broadcast_sizes, start, add_operand, finish, run
+from fasttensor.cpu.copy cimport overlaps
 from fasttensor.cpu.index_loops cimport *
 
 cdef struct Mask:
@@ -212,12 +213,17 @@ def masked_fill(Tensor x, Tensor mask, Tensor value, Tensor out=None):
     cdef Iterator it
     cdef Py_ssize_t sizes[64]
     cdef double par[2]
+    cdef Tensor copied
     cdef int rank = broadcast_sizes("masked_fill", x, mask, None, sizes)
     if out is None:
         out = new_tensor(rank, sizes, x.code, x.dev)
     if out.rank != rank:
         raise RuntimeError(f"masked_fill_: mask {describe(mask)} does not broadcast to {describe(x)}")
     memcpy(par, value.ptr, ITEMSIZE[x.code])
+    if overlaps(out, mask):
+        copied = new_like(mask, mask.code)
+        copy_into(copied, mask)
+        mask = copied
     start(&it, out.rank, out.sizes)
     add_operand(&it, out)
     add_operand(&it, x)

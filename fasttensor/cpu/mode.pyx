@@ -26,6 +26,7 @@ cdef struct Job:
     int64_t *value_int
     int64_t *index
     Py_ssize_t n, inner
+    bint failed
 
 
 cdef inline bint less(const Item *a, const Item *b) noexcept nogil:
@@ -103,6 +104,9 @@ cdef void rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Job *s = <Job *>context
     cdef Item *items = <Item *>malloc(s.n * sizeof(Item))
     cdef Py_ssize_t r, k, at, run, best, where
+    if items == NULL:
+        s.failed = True
+        return
     for r in range(begin, end):
         at = r // s.inner * s.n * s.inner + r % s.inner
         for k in range(s.n):
@@ -150,7 +154,10 @@ def mode(Tensor x, int dim, bint keepdim):
     s.n = x.sizes[dim] if x.rank else 1
     s.x, s.ints = NULL if ints else <double *>p.ptr, <int64_t *>p.ptr if ints else NULL
     s.value, s.value_int, s.index = <double *>value.ptr, <int64_t *>value.ptr, <int64_t *>index.ptr
+    s.failed = False
     if index.count:
         with nogil:
             parallel_for(index.count, 2048 // s.n + 1, rows, &s)
+    if s.failed:
+        raise MemoryError(f"mode: no memory to sort rows of {s.n} elements")
     return cast(value, x.code), index

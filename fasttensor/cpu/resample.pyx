@@ -97,6 +97,8 @@ cdef Tensor apply_table(Tensor x, int dim, Py_ssize_t size, list index, list wei
     sizes[dim] = size if transposed else n
     out = new_tensor(x.rank, sizes, code, x.dev)
     places = <Py_ssize_t *>malloc((n * job.taps + 1) * (sizeof(Py_ssize_t) + sizeof(double)))
+    if places == NULL:
+        raise MemoryError(f"interpolate: no memory for the weights of {n} results")
     weights = <double *>(places + n * job.taps)
     try:
         for i in range(n):

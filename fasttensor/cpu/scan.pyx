@@ -9,7 +9,6 @@ The tensor is seen as [outer, n, inner]: rows where inner is 1, else blocks of c
 float32, float64 and complex dtypes are scanned as they are, others through a converted copy.
 """
 from libc.stdint cimport int64_t
-from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_like, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
@@ -52,16 +51,27 @@ cdef void turn(const char *x, char *y, Py_ssize_t n, Py_ssize_t item) noexcept n
             (<double complex *>y)[n - 1 - i] = (<const double complex *>x)[i]
 
 
+cdef void turn_back(char *y, Py_ssize_t n, Py_ssize_t item) noexcept nogil:
+    """y backwards, in place."""
+    cdef Py_ssize_t i, j
+    for i in range(n // 2):
+        j = n - 1 - i
+        if item == 4:
+            (<float *>y)[i], (<float *>y)[j] = (<float *>y)[j], (<float *>y)[i]
+        elif item == 8:
+            (<double *>y)[i], (<double *>y)[j] = (<double *>y)[j], (<double *>y)[i]
+        else:
+            (<double complex *>y)[i], (<double complex *>y)[j] = (<double complex *>y)[j], (<double complex *>y)[i]
+
+
 cdef void scan_back(Scan *s, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    # Rows from their ends; a row is turned so that the forward loop serves.
+    # Rows from their ends; a row is turned, in the result's memory, so that the forward loop serves.
     cdef Py_ssize_t i, at
-    cdef char *row = <char *>malloc(s.n * s.item)
     for i in range(begin, end):
         at = i * s.n * s.item
-        turn(s.x + at, row, s.n, s.item)
-        s.row(row, row, s.n)
-        turn(row, s.y + at, s.n, s.item)
-    free(row)
+        turn(s.x + at, s.y + at, s.n, s.item)
+        s.row(s.y + at, s.y + at, s.n)
+        turn_back(s.y + at, s.n, s.item)
 
 
 cdef void scan_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

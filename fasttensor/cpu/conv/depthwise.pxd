@@ -2,8 +2,8 @@
 from fasttensor.cpu.conv.lattice cimport Geometry, Lattice, real
 
 cdef Py_ssize_t depthwise_scratch(const Geometry *geo, const Lattice *lat) noexcept nogil      # elements a thread
-cdef void depthwise_forward(const Geometry *geo, const Lattice *lat, const real *x, const real *w, const real *bias, real *out,
-                            real *scratch) noexcept nogil
-cdef void depthwise_input(const Geometry *geo, const Lattice *lat, const real *g, const real *w, const real *bias, real *out,
-                          real *scratch) noexcept nogil
-cdef void depthwise_weight(const Geometry *geo, const Lattice *lat, const real *x, const real *g, real *out, real *scratch) noexcept nogil
+cdef int depthwise_forward(const Geometry *geo, const Lattice *lat, const real *x, const real *w, const real *bias, real *out,
+                           real *scratch) except -1 nogil
+cdef int depthwise_input(const Geometry *geo, const Lattice *lat, const real *g, const real *w, const real *bias, real *out,
+                         real *scratch) except -1 nogil
+cdef int depthwise_weight(const Geometry *geo, const Lattice *lat, const real *x, const real *g, real *out, real *scratch) except -1 nogil

@@ -199,9 +199,17 @@ cdef void weight_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         weight_task(<Work *>context, begin, <double *>NULL)
 
 
-cdef Tap *plain_taps(const Geometry *geo, const Lattice *lat, Work *job) noexcept nogil:
+cdef Tap *taps_room(size_t nbytes) except NULL nogil:
+    cdef Tap *taps = <Tap *>malloc(nbytes)
+    if taps == NULL:
+        with gil:
+            raise MemoryError("convolution: no memory for the offsets of the kernel's elements")
+    return taps
+
+
+cdef Tap *plain_taps(const Geometry *geo, const Lattice *lat, Work *job) except NULL nogil:
     cdef Py_ssize_t kernel = volume(geo.kernel), t
-    cdef Tap *taps = <Tap *>malloc(kernel * (sizeof(Tap) + sizeof(Py_ssize_t)))
+    cdef Tap *taps = taps_room(kernel * (sizeof(Tap) + sizeof(Py_ssize_t)))
     cdef Py_ssize_t *off = <Py_ssize_t *>(taps + kernel)
     job.taps = forward_taps(geo, lat, taps)
     for t in range(kernel):
@@ -210,30 +218,32 @@ cdef Tap *plain_taps(const Geometry *geo, const Lattice *lat, Work *job) noexcep
     return taps
 
 
-cdef void depthwise_forward(const Geometry *geo, const Lattice *lat, const real *x, const real *w, const real *bias, real *out,
-                            real *scratch) noexcept nogil:
+cdef int depthwise_forward(const Geometry *geo, const Lattice *lat, const real *x, const real *w, const real *bias, real *out,
+                           real *scratch) except -1 nogil:
     cdef Work job
     cdef Tap *taps = plain_taps(geo, lat, &job)
     job.geo, job.lat, job.x, job.w, job.bias, job.out, job.scratch = geo, lat, x, w, bias, out, scratch
     job.size = depthwise_scratch(geo, lat)
     parallel_for(geo.n * geo.c, max(1, 200000 // (lat.plane * job.taps + 1)), forward_f32 if real is float else forward_f64, &job)
     free(taps)
+    return 0
 
 
-cdef void depthwise_weight(const Geometry *geo, const Lattice *lat, const real *x, const real *g, real *out, real *scratch) noexcept nogil:
+cdef int depthwise_weight(const Geometry *geo, const Lattice *lat, const real *x, const real *g, real *out, real *scratch) except -1 nogil:
     cdef Work job
     cdef Tap *taps = plain_taps(geo, lat, &job)
     job.geo, job.lat, job.x, job.g, job.out, job.scratch = geo, lat, x, g, out, scratch
     job.size = depthwise_scratch(geo, lat)
     parallel_for(geo.o, max(1, 200000 // (lat.plane * job.taps * geo.n + 1)), weight_f32 if real is float else weight_f64, &job)
     free(taps)
+    return 0
 
 
-cdef void depthwise_input(const Geometry *geo, const Lattice *lat, const real *g, const real *w, const real *bias, real *out,
-                          real *scratch) noexcept nogil:
+cdef int depthwise_input(const Geometry *geo, const Lattice *lat, const real *g, const real *w, const real *bias, real *out,
+                         real *scratch) except -1 nogil:
     cdef Work job
     cdef Py_ssize_t residues = volume(geo.stride), kernel = volume(geo.kernel), multiplier = geo.o // geo.c, i, t, n
-    cdef Tap *taps = <Tap *>malloc((residues + kernel) * sizeof(Tap) + multiplier * kernel * sizeof(Py_ssize_t))
+    cdef Tap *taps = taps_room((residues + kernel) * sizeof(Tap) + multiplier * kernel * sizeof(Py_ssize_t))
     cdef Py_ssize_t *off = <Py_ssize_t *>(taps + residues + kernel)
     cdef Tap *tap = taps
     cdef Py_ssize_t r[3]
@@ -252,3 +262,4 @@ cdef void depthwise_input(const Geometry *geo, const Lattice *lat, const real *g
     job.size = depthwise_scratch(geo, lat)
     parallel_for(geo.n * geo.c, max(1, 200000 // (lat.plane * kernel * multiplier + 1)), input_f32 if real is float else input_f64, &job)
     free(taps)
+    return 0

@@ -100,6 +100,8 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
             return True
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + ci * kernel * sizeof(Py_ssize_t) + 1)
+    if taps == NULL:
+        raise MemoryError(NO_MEMORY)
     off = <Py_ssize_t *>(taps + kernel)
     forward_taps(geo, &lat, taps)
     for c in range(ci):
@@ -127,6 +129,9 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
     return True
 
 
+NO_MEMORY = "convolution: no memory for the offsets of the kernel's elements"
+
+
 cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bias, real *out) except False:
     cdef Lattice lat
     cdef Product p
@@ -148,6 +153,8 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
             return True
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + (2 * co * kernel + AHEAD) * sizeof(Py_ssize_t))
+    if taps == NULL:
+        raise MemoryError(NO_MEMORY)
     off = <Py_ssize_t *>(taps + kernel)
     woff = off + co * kernel
     p.groups, p.m, p.channels, p.off, p.q, p.exact = geo.groups, ci, co, off, lat.q, lat.plain
@@ -208,6 +215,8 @@ cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) exc
     scratch, sums = new_storage(size * sizeof(real)), new_storage(parts * sizeof(real))
     partial = <real *>sums.ptr
     taps = <Tap *>malloc(kernel * sizeof(Tap) + (geo.c * kernel + geo.o) * sizeof(Py_ssize_t))
+    if taps == NULL:
+        raise MemoryError(NO_MEMORY)
     forward_taps(geo, &lat, taps)
     try:
         while image < geo.n:
