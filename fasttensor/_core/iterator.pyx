@@ -147,9 +147,9 @@ cdef void walk_rows(Job *job, char **p, const Py_ssize_t *inner, Py_ssize_t rows
     """The next `rows` rows of a plane, which leave `p` at the last of them."""
     cdef loop_fn loop = job.loop
     cdef const double *par = job.par
-    cdef Py_ssize_t n = job.it.sizes[0], row
+    cdef Py_ssize_t n = job.it.sizes[0], _row
     cdef int k, nop = job.it.nop
-    for row in range(rows):
+    for _row in range(rows):
         for k in range(nop):
             p[k] += job.it.steps[k][1]
         loop(p, inner, n, par)
