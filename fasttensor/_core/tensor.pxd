@@ -46,6 +46,8 @@ cdef class Node:
     cdef dict __dict__
     cdef object __weakref__
 
+cdef void set_saved_reader(tuple (*reader)(Node)) noexcept
+
 cdef class Tensor:
     cdef Storage store
     cdef char *ptr                  # first element

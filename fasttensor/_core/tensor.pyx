@@ -17,25 +17,7 @@ from fasttensor._core.dual cimport any_duals
 
 
 include "size.pxi"
-
-
-@cython.final
-@cython.trashcan(True)
-cdef class Node:
-    """One recorded operation of the graph."""
-
-    def name(self):
-        """PyTorch's name of the operation's gradient, e.g. ``AddBackward0``."""
-        return self.label
-
-    def __getattr__(self, name):
-        # What is rarely asked for lives in the autograd layer: next_functions, hooks, saved values.
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return hook("node_attribute")(self, name)
-
-    def __repr__(self):
-        return f"<{self.label} object at {<size_t><void *>self:#x}>"
+include "node.pxi"
 
 
 @cython.trashcan(True)

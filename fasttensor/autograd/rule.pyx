@@ -6,7 +6,7 @@ the node itself is the `ctx`.
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap
-from fasttensor._core.dispatch import install, set_hook
+from fasttensor._core.dispatch import install
 from fasttensor._core.dual cimport hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
 from fasttensor.autograd.history cimport rebase, stays_leaf, mark_view
@@ -223,19 +223,6 @@ def needs_history(*tensors):
 
 
 # --- what a rule or Function sees of its node as ctx ---
-def _save(Node self, *tensors):
-    """Keep tensors for backward: inputs, intermediates or outputs (None where there is none)."""
-    self.saved = tensors
-
-
-def _save_for_backward(Node self, *tensors):
-    """Keep tensors for backward, where `saved_tensors` gives them back."""
-    for t in tensors:
-        if t is not None and not isinstance(t, Tensor):
-            raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
-    self.saved = tensors
-
-
 def _save_for_forward(Node self, *tensors):
     """Keep tensors for ``jvp``, where `saved_tensors` gives them back."""
     for t in tensors:
@@ -244,10 +231,10 @@ def _save_for_forward(Node self, *tensors):
     _note(self, "forward", tensors)
 
 
-def _saved(Node self):
-    if self.extra is not None and "in_jvp" in self.extra:
-        return self.extra["forward"]
-    return get_saved(self)
+cdef tuple saved_of(Node node):
+    if node.extra is not None and "in_jvp" in node.extra:
+        return node.extra.get("forward", ())
+    return get_saved(node)
 
 
 def _note(Node self, str key, value):
@@ -282,19 +269,19 @@ def _set_materialize_grads(Node self, value):
     _note(self, "materialize", bool(value))
 
 
-def _node_attribute(Node node, str name):
-    """Attributes that are rarely read, by name."""
-    if name == "next_functions":
-        return tuple([(None, 0) if e is None else (e, nr) if isinstance(e, Node) else (AccumulateGrad(e), 0)
-                      for e, nr in zip(node.inputs, node.nrs or [0] * len(node.inputs))])
-    if name == "metadata":
-        return hooks_of(node, "metadata")
-    if name.startswith("_saved_"):
+def _next_functions(Node node):
+    return tuple([(None, 0) if e is None else (e, nr) if isinstance(e, Node) else (AccumulateGrad(e), 0)
+                  for e, nr in zip(node.inputs, node.nrs or [0] * len(node.inputs))])
+
+
+def _saved_at(int k):
+    """A property: the k-th saved tensor, under the name that PyTorch's nodes give it."""
+    def read(Node node):
         values = get_saved(node)
-        keys = ("_saved_self", "_saved_other", "_saved_third", "_saved_result")
-        if name in keys and len(values) > keys.index(name):
-            return values[keys.index(name)]
-    raise AttributeError(f"{node.label or 'ctx'} object has no attribute {name!r}")
+        if k >= len(values):
+            raise AttributeError(f"{node.label or 'ctx'} object saved {len(values)} tensors, not {k + 1}")
+        return values[k]
+    return property(read)
 
 
 class AccumulateGrad:
@@ -342,8 +329,9 @@ def retain_on(Node node, int nr, reference):
 
 
 install(Node, {
-    "save": _save, "saved": property(_saved), "save_for_backward": _save_for_backward, "save_for_forward": _save_for_forward, "saved_tensors": property(_saved),
-    "saved_variables": property(_saved), "mark_dirty": _mark_dirty, "mark_non_differentiable": _mark_non_differentiable,
-    "set_materialize_grads": _set_materialize_grads,
+    "saved": Node.saved_tensors, "saved_variables": Node.saved_tensors, "next_functions": property(_next_functions),
+    "metadata": property(lambda node: hooks_of(node, "metadata")), "_saved_self": _saved_at(0), "_saved_other": _saved_at(1),
+    "save_for_forward": _save_for_forward, "_saved_third": _saved_at(2), "_saved_result": _saved_at(3), "mark_dirty": _mark_dirty,
+    "mark_non_differentiable": _mark_non_differentiable, "set_materialize_grads": _set_materialize_grads,
 })
-set_hook("node_attribute", _node_attribute)
+set_saved_reader(saved_of)
