@@ -7,10 +7,9 @@ The dynamics are those of Barto, Sutton and Anderson (1983), as in gymnasium's C
 their states are the rows of one tensor. An episode ends when the pole falls, the cart leaves, or after 500 steps.
 """
 import math
-import sys
 import time
 
-from shared import bar, parser, pyplot
+from shared import bar, folder, parser, pyplot, stop
 
 import fasttensor as torch
 import fasttensor.nn.functional as F
@@ -126,7 +125,7 @@ def in_gymnasium(policy):
     try:
         import gymnasium
     except ImportError:
-        sys.exit("cartpole: --gymnasium needs the package: pip install '.[gymnasium]'")
+        stop("--gymnasium needs the package: pip install '.[gymnasium]'")
     env, rewards = gymnasium.make("CartPole-v1"), []
     for seed in range(10):
         state, _ = env.reset(seed=seed)
@@ -163,7 +162,7 @@ def main():
     options.add_argument("--gymnasium", action="store_true", help="try the policy in gymnasium's CartPole-v1")
     options = options.parse_args()
     torch.manual_seed(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
+    folder(options.out)
     policy, carts = Policy(), Carts()
     optimizer = torch.optim.Adam(policy.parameters(), lr=options.lr, eps=1e-5)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, options.steps)

@@ -7,17 +7,17 @@
 Three blocks of causal self-attention and a two-layer network each, with layer norm before both (GPT-2's order).
 """
 import math
-import sys
 import time
 from pathlib import Path
 
-from shared import bar, documentation, parser, pyplot
+from shared import bar, count, documentation, folder, parser, pyplot, restored, stop
 
 import fasttensor as torch
 import fasttensor.nn.functional as F
 from fasttensor import nn
 
 CONTEXT, WIDTH, HEADS, BLOCKS = 64, 96, 4, 3
+LEAST = 20 * CONTEXT        # letters of a text: a tenth is held out
 
 
 class Block(nn.Module):
@@ -117,22 +117,35 @@ def draw(plt, path, history, net, letters, data, text):
     plt.close(figure)
 
 
+def loaded(saved):
+    """The network and the letters of a file."""
+    net = GPT(len(saved["letters"]))
+    net.load_state_dict(saved["net"])
+    return net, saved["letters"]
+
+
+def read(path):
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        stop(f"--text {path}: {error}")
+    if len(text) < LEAST:
+        stop(f"--text {path}: {len(text)} letters are too few to learn from: at least {LEAST} are needed")
+    return text
+
+
 def main():
     options = parser(__doc__, "char_gpt", steps=700, lr=3e-3)
     options.add_argument("--text", type=Path, help="a text file to learn instead")
-    options.add_argument("--sample", type=int, metavar="LETTERS", help="write with the model in --out instead of training")
+    options.add_argument("--sample", type=count(), metavar="LETTERS", help="write with the model in --out instead of training")
     options = options.parse_args()
     torch.manual_seed(options.seed)
     if options.sample:
-        if not (options.out / "model.pt").exists():
-            sys.exit(f"char_gpt: there is no {options.out / 'model.pt'} yet: train without --sample first")
-        saved = torch.load(options.out / "model.pt")
-        net = GPT(len(saved["letters"]))
-        net.load_state_dict(saved["net"])
-        print("".join(saved["letters"][i] for i in net.write(torch.zeros(1, 1, dtype=torch.int64), options.sample)[0, 1:].tolist()))
+        net, letters = restored(options.out / "model.pt", loaded, "train without --sample first")
+        print("".join(letters[i] for i in net.write(torch.zeros(1, 1, dtype=torch.int64), options.sample)[0, 1:].tolist()))
         return
-    options.out.mkdir(parents=True, exist_ok=True)
-    text = options.text.read_text() if options.text else documentation()
+    text = read(options.text) if options.text else documentation()
+    folder(options.out)
     letters = sorted(set(text))
     number = {letter: i for i, letter in enumerate(letters)}
     data = torch.tensor([number[letter] for letter in text])

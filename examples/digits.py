@@ -6,18 +6,16 @@
 Every fifth digit is held out. The network: two 3 x 3 convolutions with batch norm, pooling and
 dropout; AdamW with a cosine schedule; most batches are shifted by a pixel at random.
 """
-import argparse
 import math
-import sys
 import time
 from pathlib import Path
+
+from shared import EXTRAS, Parser, bar, count, folder, rate, restored, stop
 
 import fasttensor as torch
 import fasttensor.nn.functional as F
 from fasttensor import nn, optim
 from fasttensor.utils.data import DataLoader, Subset, digits
-
-EXTRAS = "install the example's extras: pip install '.[examples]'"
 
 
 class Net(nn.Module):
@@ -118,45 +116,28 @@ def device_of(name):
     try:
         torch.empty(0, device=name)
     except RuntimeError as error:
-        sys.exit(f"digits: --device {name}: {error}. Leave --device out to train on the CPU.")
+        stop(f"--device {name}: {error}. Leave --device out to train on the CPU.")
     return torch.device(name)
 
 
-def progress(epochs, quiet):
-    """The epochs, with a bar unless `quiet`, and a function that shows the figures of one."""
-    if quiet:
-        return epochs, lambda **figures: None
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        sys.exit(f"digits: {EXTRAS}, or add --quiet")
-    bar = tqdm(epochs, unit="epoch")
-    return bar, bar.set_postfix
-
-
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=25, help="passes over the training digits (default 25); a finished run that resumes adds as many")
-    parser.add_argument("--batch", type=int, default=32, help="digits a step (default 32)")
-    parser.add_argument("--lr", type=float, default=4e-3, help="highest learning rate (default 0.004)")
-    parser.add_argument("--seed", type=int, default=0, help="of weights, order and dropout (default 0)")
+    parser = Parser(__doc__)
+    parser.add_argument("--epochs", type=count(), default=25, help="passes over the training digits (default 25); a finished run that resumes adds as many")
+    parser.add_argument("--batch", type=count(2, 1437), default=32, help="digits a step (default 32)")
+    parser.add_argument("--lr", type=rate, default=4e-3, help="highest learning rate (default 0.004)")
+    parser.add_argument("--seed", type=count(0), default=0, help="of weights, order and dropout (default 0)")
     parser.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder of the results (default runs/digits)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to compute (default cpu)")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
-    options = parser.parse_args()
-    if options.epochs < 1 or not 2 <= options.batch <= 1437:
-        parser.error("--epochs must be at least 1, and --batch between 2 and the 1437 training digits")
-    if options.out.exists() and not options.out.is_dir():
-        parser.error(f"--out: {options.out} is a file")
-    return options
+    return parser.parse_args()
 
 
 def main():
     options = arguments()
     device = device_of(options.device)
     torch.manual_seed(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
+    folder(options.out)
     checkpoint = options.out / "checkpoint.pt"
 
     train, test = split(digits())
@@ -165,16 +146,12 @@ def main():
     optimizer = optim.AdamW(net.parameters(), lr=options.lr, weight_decay=0.02)
     history = []
     if options.resume:
-        if not checkpoint.exists():
-            sys.exit(f"digits: --resume, but there is no {checkpoint}")
-        try:
-            saved = torch.load(checkpoint)
+        def resume(saved):
             net.load_state_dict(saved["net"])
             optimizer.load_state_dict(saved["optimizer"])
-        except (RuntimeError, KeyError, TypeError) as error:
-            sys.exit(f"digits: {checkpoint} is not a checkpoint of this program: {error}")
-        history = saved["history"]
-        torch.set_rng_state(saved["rng"])
+            torch.set_rng_state(saved["rng"])
+            return saved["history"]
+        history = restored(checkpoint, resume, "train without --resume first")
         print(f"resumed after epoch {len(history)}")
     total = options.epochs if len(history) < options.epochs else len(history) + options.epochs
     # A function of the epoch and not of the rate before: a resumed run may have more epochs to go.
@@ -182,14 +159,14 @@ def main():
         optimizer, lambda epoch: (1 + math.cos(math.pi * epoch / max(total, 1))) / 2, len(history) - 1)
 
     begin = time.perf_counter()
-    epochs, show = progress(range(len(history), total), options.quiet)
+    epochs, show = bar(range(len(history), total), options.quiet)
     for _ in epochs:
         train_loss, train_accuracy = train_epoch(net, loader, optimizer, device)
         schedule.step()
         test_loss, test_accuracy, *_ = evaluate(net, test, device)
         history.append({"train_loss": train_loss, "train_accuracy": train_accuracy,
                         "test_loss": test_loss, "test_accuracy": test_accuracy})
-        show(loss=f"{train_loss:.3f}", held_out=f"{test_accuracy:.2%}")
+        show(loss=train_loss, held_out=f"{test_accuracy:.2%}")
     seconds = time.perf_counter() - begin
 
     _, accuracy, images, labels, guess = evaluate(net, test, device)

@@ -10,7 +10,7 @@ import re
 import time
 from collections import Counter
 
-from shared import bar, documentation, parser, pyplot
+from shared import bar, documentation, folder, parser, pyplot
 
 import fasttensor as torch
 import fasttensor.nn.functional as F
@@ -103,7 +103,7 @@ def draw(plt, path, history, model, known):
 def main():
     options = parser(__doc__, "lstm_language_model", steps=8, lr=4e-3, unit="epochs").parse_args()
     torch.manual_seed(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
+    folder(options.out)
     data, known = corpus()
     cut = len(data) * 9 // 10
     train, test = streams(data[:cut]), streams(data[cut:])

@@ -6,7 +6,7 @@ The picture shows where the digits lie in the latent plane, and what the decoder
 """
 import time
 
-from shared import bar, parser, pyplot
+from shared import bar, folder, parser, pyplot
 
 import fasttensor as torch
 import fasttensor.nn.functional as F
@@ -61,7 +61,7 @@ def draw(plt, path, net, images, labels, history):
 def main():
     options = parser(__doc__, "vae", steps=80, lr=3e-3, unit="epochs").parse_args()
     torch.manual_seed(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
+    folder(options.out)
     images, labels = digits().tensors
     images = images.flatten(1)
     loader = DataLoader(torch.utils.data.TensorDataset(images), batch_size=64, shuffle=True)

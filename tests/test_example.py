@@ -41,12 +41,37 @@ def test_resume(tmp_path):
     assert accuracy(second.stdout) > accuracy(first.stdout)
 
 
+def complaint(*arguments, name="digits"):
+    """The one line with which the program ends."""
+    done = run(*arguments, name=name)
+    assert done.returncode == 2 and done.stderr.startswith(f"{name}: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
 def test_messages(tmp_path):
-    missing = run("--resume", "--out", tmp_path)
-    assert missing.returncode != 0 and "there is no" in missing.stderr
+    assert "there is no" in complaint("--resume", "--out", tmp_path)
+    assert "'0' is not a whole number of at least 1" in complaint("--epochs", 0)
+    assert "'-3' is not a whole number from 2 to 1437" in complaint("--batch", -3)
+    assert "'nan' is not a number above 0" in complaint("--lr", "nan")
+    torch.save({"net": {"other": torch.ones(2)}}, tmp_path / "checkpoint.pt")
+    assert "checkpoint.pt is not what this program saves" in complaint("--resume", "--out", tmp_path)
+    (tmp_path / "checkpoint.pt").write_text("text")
+    assert "checkpoint.pt is not what this program saves" in complaint("--resume", "--out", tmp_path)
+    assert "Not a directory" in complaint("--out", tmp_path / "checkpoint.pt" / "runs")
     if not torch.cuda.is_available():
-        gpu = run("--device", "cuda", "--out", tmp_path)
-        assert gpu.returncode != 0 and "CUDA device requested, but" in gpu.stderr
+        assert "CUDA device requested, but" in complaint("--device", "cuda", "--out", tmp_path)
+
+
+def test_messages_of_other_examples(tmp_path):
+    (tmp_path / "file").write_text("short")
+    for name in ("char_gpt", "lstm_language_model", "vae", "cartpole"):
+        assert "'-1' is not a whole number" in complaint("--steps", -1, name=name)
+        assert "--out" in complaint("--out", tmp_path / "file", name=name)
+    assert "too few" in complaint("--text", tmp_path / "file", name="char_gpt")
+    assert "No such file" in complaint("--text", tmp_path / "none", name="char_gpt")
+    assert "there is no" in complaint("--sample", 5, "--out", tmp_path, name="char_gpt")
+    torch.save(torch.ones(2), tmp_path / "model.pt")
+    assert "not what this program saves" in complaint("--sample", 5, "--out", tmp_path, name="char_gpt")
 
 
 @pytest.mark.parametrize("option", ["--epochs", "--seed", "--out", "--device", "--resume"])
