@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import OrderedDict
+from types import FunctionType
 
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import DTYPES, dtype as dtype_class
@@ -22,6 +23,7 @@ from fasttensor._core.storage import Storage, make_storage, storage_over
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.serialization_globals import (STORAGE_NAMES, Name, StorageType, add_safe_globals, allowed, clear_safe_globals,
                                               get_safe_globals, safe_globals)
+from fasttensor.serialization_names import pytorch_name
 
 __all__ = ["save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
@@ -95,8 +97,8 @@ class _Writer(pickle._Pickler):
             obj = self.name("torch", obj.name)
         elif obj is Tensor:
             obj = self.name("torch", "Tensor")
-        elif isinstance(obj, type) and obj.__module__ == "fasttensor.nn.parameter":
-            obj = self.name("torch.nn.parameter", obj.__name__)
+        elif not isinstance(obj, Name) and (found := pytorch_name(obj)) is not None:
+            obj = self.name(*found)
         if not isinstance(obj, Name):
             return super().save_global(obj, name)
         if id(obj) in self.memo:
@@ -104,7 +106,7 @@ class _Writer(pickle._Pickler):
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         self.memoize(obj)
 
-    dispatch[Name] = save_global
+    dispatch[Name] = dispatch[FunctionType] = save_global
 
 
 def _reduce_tensor(x):
@@ -129,7 +131,8 @@ def _reduce_tensor(x):
 def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_serialization=True, _disable_byteorder_record=False):
     """Save an object - tensors, containers, state_dicts, modules - to a path or a binary file.
 
-    A path is replaced in one step once all is written, so that a crash never leaves half a file.
+    A path is replaced in one step once all is written, so that a crash never leaves half a file. Modules, optimizers and
+    schedulers saved whole are named as PyTorch names them, and its ``load(weights_only=False)`` makes its own of them.
 
     >>> import fasttensor, io
     >>> f = io.BytesIO()
@@ -292,8 +295,14 @@ def _load(file, name, home, trusted, mapped):
             return _load_zip(file, home, trusted, mapped)
         if not head:
             raise EOFError("it is empty")
+        if head[:1] != b"\x80":
+            raise ValueError(f"it starts with {head!r}, neither as a zip archive nor as a pickle")
         return _load_legacy(file, home, trusted)
-    except (zipfile.BadZipFile, EOFError, KeyError, IndexError, ValueError, struct.error, zlib.error, MemoryError, AttributeError,
+    except zipfile.BadZipFile as error:
+        size = file.seek(0, os.SEEK_END) - start
+        short = "the list of records at its end is missing, as when it was copied or downloaded in part; " if "not a zip file" in str(error) else ""
+        raise RuntimeError(f"load: {name} is damaged, or not a file that save wrote ({short}{size} bytes; {error})") from error
+    except (EOFError, KeyError, IndexError, ValueError, struct.error, zlib.error, MemoryError, AttributeError,
             TypeError, RecursionError, UnicodeDecodeError, NotImplementedError, OverflowError) as error:
         raise RuntimeError(f"load: {name} is damaged, or not a file that save wrote ({type(error).__name__}: {error})") from error
     except pickle.UnpicklingError as error:

@@ -13,6 +13,7 @@ from fasttensor._core import construct
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import ALIASES, DTYPES
 from fasttensor._core.tensor import Size, Tensor
+from fasttensor.serialization_names import pytorch_name
 
 STORAGE_NAMES = {"float32": "FloatStorage", "float64": "DoubleStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
                  "int64": "LongStorage", "int32": "IntStorage", "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage",
@@ -157,17 +158,32 @@ def allowed(module, name, trusted):
     if key in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
         return _parameter_class(), False
     for entry in _safe:
-        value, known = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
-        if known == key:
+        if isinstance(entry, tuple):
+            value, known = entry[0], entry[1:]
+        else:       # a class of this library has its own name here and PyTorch's in files
+            value, known = entry, (f"{entry.__module__}.{entry.__qualname__}", ".".join(pytorch_name(entry) or ()))
+        if key in known:
             return value, False
     if trusted:
         found = _of_program(module, name)
         if found is not None:
             return found
-    raise pickle.UnpicklingError(
-        f"Weights only load failed: the file names {key}, which is not allowed. "
-        + ("weights_only=False accepts what this program has imported, outside the standard library. " if trusted else "")
-        + f"If you trust the file, import {key} and declare it: fasttensor.serialization.add_safe_globals([{name.split('.')[-1]}]).")
+    raise pickle.UnpicklingError(f"Weights only load failed: the file names {key}, which is not allowed. " + _advice(module, name, trusted))
+
+
+def _advice(module, name, trusted):
+    """What to do about a file that names something else."""
+    top, last = module.split(".")[0], name.split(".")[-1]
+    if (top in sys.stdlib_module_names or top == "__builtin__") and (module, name) not in _HARMLESS:
+        return (f"It is a part of Python that no saved tensors or modules need and that can do anything to your machine: do not trust the file. "
+                f"(fasttensor.serialization.add_safe_globals([{last}]) would allow it nevertheless.)")
+    if trusted:
+        return (f"weights_only=False accepts the classes and functions that this program has imported: import or define {module}.{name} before, "
+                f"or declare what stands for it: fasttensor.serialization.add_safe_globals([(MyClass, \"{module}.{name}\")]).")
+    ours = top in ("torch", "fasttensor") and _of_program(module, name) is not None
+    known = f"fasttensor.nn.{last}" if ours and ".nn." in module else last
+    return (f"It holds more than tensors and plain values. If you trust the file, load it with weights_only=False, or "
+            f"{'' if ours else f'import {module}.{name} and '}declare it: fasttensor.serialization.add_safe_globals([{known}]).")
 
 
 # Plain values of the standard library, which checkpoints hold: making one does nothing else.
@@ -183,7 +199,7 @@ def _imported_or_builtin(module, name):
     from importlib import import_module
     if name == "xrange":
         return range
-    return getattr(import_module(module.replace("__builtin__", "builtins")), name)
+    return getattr(import_module(module.replace("__builtin__", "builtins").replace("pathlib._local", "pathlib")), name)
 
 
 def _of_numpy(module, name):
@@ -217,6 +233,17 @@ def _numpy_scalar(dtype, content=b""):
     return numpy.frombuffer(content, dtype, 1)[0]
 
 
+def _method(module, name):
+    """A method of a module, which is how hooks are written; getattr itself would reach anything."""
+    from types import FunctionType, MethodType
+    from fasttensor.nn import Module
+    found = getattr(type(module), name, None) if isinstance(name, str) else None
+    if not isinstance(module, Module) or not isinstance(found, FunctionType):
+        raise pickle.UnpicklingError(f"Weights only load failed: the file takes attribute {name!r:.80} of a {type(module).__name__}, which is "
+                                     "not allowed: only methods of modules are.")
+    return MethodType(found, module)
+
+
 def _of_program(module, name):
     """A class or function that is already imported, and whether it is only a value; PyTorch's own stand for ours.
 
@@ -229,9 +256,14 @@ def _of_program(module, name):
         return _imported_or_builtin(module, name), False
     if top == "numpy":
         return _of_numpy(module, name)
+    if name == "getattr" and top in ("builtins", "__builtin__"):
+        return _method, False
     if top in ("torch", "fasttensor"):
         functional = import_module("fasttensor.nn").functional
         ours = "fasttensor" + module[len(top):]
+        for part in ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks"):    # read before the program used them
+            if ours.startswith(part[:16]):
+                import_module(part)
         found = _imported(ours, name) or (_imported("fasttensor.nn", name) if ".nn." in ours else None)
         if isinstance(found, type):
             return found, False

@@ -61,6 +61,13 @@ class RNNBase(Module):
                 self._all_weights.append(names)
         self.reset_parameters()
 
+    def __getstate__(self):
+        # PyTorch keeps the list itself, and its forward looks there.
+        return {**self.__dict__, "_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state):
+        super().__setstate__({k: v for k, v in state.items() if k != "_flat_weights"})
+
     @property
     def _flat_weights(self):
         return [getattr(self, name) for name in self._flat_weights_names]

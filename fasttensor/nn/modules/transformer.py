@@ -7,6 +7,7 @@ import fasttensor as ft
 from .. import functional as F
 from .. import init
 from ..module import Module
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -74,6 +75,7 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(_own_layer(encoder_layer), num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = False
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         src_key_padding_mask = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask),
@@ -145,6 +147,8 @@ class TransformerEncoderLayer(_Layer):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.activation = _get_activation_fn(activation)
+        self.activation_relu_or_gelu = (1 if self.activation is F.relu or isinstance(self.activation, ReLU) else
+                                        2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         src_key_padding_mask = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask",

@@ -1,0 +1,152 @@
+"""Modules, optimizers and schedulers saved whole name PyTorch's classes, and PyTorch and this library load them alike."""
+import io
+import operator
+import pickle
+import pickletools
+import zipfile
+from collections import OrderedDict
+
+import numpy
+import pytest
+
+import fasttensor
+from fasttensor.serialization_names import pytorch_name
+
+
+def saved(obj):
+    file = io.BytesIO()
+    fasttensor.save(obj, file)
+    return file.getvalue()
+
+
+def names(obj):
+    """What a file names."""
+    with zipfile.ZipFile(io.BytesIO(saved(obj))) as archive:
+        return {arg for opcode, arg, _ in pickletools.genops(archive.read("archive/data.pkl")) if opcode.name == "GLOBAL"}
+
+
+def test_names_are_pytorchs():
+    nn, optim = fasttensor.nn, fasttensor.optim
+    net = nn.Sequential(OrderedDict(a=nn.Linear(2, 2), b=nn.LSTMCell(2, 2), c=nn.Softmax(0)))
+    assert names(net) == {
+        "torch.nn.modules.container Sequential", "torch.nn.modules.linear Linear", "torch.nn.modules.rnn LSTMCell", "torch.nn.modules.activation Softmax",
+        "torch._utils _rebuild_parameter", "torch._utils _rebuild_tensor_v2", "torch FloatStorage", "collections OrderedDict", "__builtin__ set"}
+    descent = optim.SGD(net.parameters(), lr=0.1)
+    found = names([optim.lr_scheduler.StepLR(descent, 2), fasttensor.float16, fasttensor.Size([1]), nn.functional.relu, nn.functional.gelu, fasttensor.tanh])
+    assert {"torch.optim.sgd SGD", "torch.optim.lr_scheduler StepLR", "torch float16", "torch Size", "torch.nn.functional relu",
+            "torch.nn.functional gelu", "torch tanh"} <= found
+    assert not [name for name in found if "fasttensor" in name]
+    assert pytorch_name(nn.LazyBatchNorm2d) == ("torch.nn.modules.batchnorm", "LazyBatchNorm2d")
+    assert pytorch_name(nn.Module) == ("torch.nn.modules.module", "Module")
+    assert pytorch_name(pickle.Pickler) is None
+    assert b"fasttensor.nn.modules.linear" in pickle.dumps(net)         # outside save, a pickle is of this library
+
+
+def test_names_are_where_pytorch_defines_them():
+    torch = pytest.importorskip("torch")
+    wrong = []
+    for part in ("nn", "optim", "optim.lr_scheduler"):
+        theirs, ours = (operator.attrgetter(part)(library) for library in (torch, fasttensor))
+        for name in dir(ours):
+            kind, other = getattr(ours, name), getattr(theirs, name, None)
+            if not isinstance(kind, type) or not isinstance(other, type) or name[0] == "_" or name == "LinearCrossEntropyOptions":
+                continue
+            if kind.__module__.startswith("fasttensor"):
+                if pytorch_name(kind) != (other.__module__, other.__qualname__):
+                    wrong.append((name, pytorch_name(kind)))
+    assert not wrong
+
+
+def modules(nn):
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    return {
+        "linear": (nn.Sequential(nn.Linear(3, 4), nn.Dropout(), nn.LayerNorm(4), nn.GELU()), (2, 3)),
+        "conv": (nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten()), (2, 2, 6, 6)),
+        "lstm": (nn.LSTM(3, 4, 2, bidirectional=True), (5, 2, 3)), "gru": (nn.GRUCell(3, 4), (2, 3)),
+        "attention": (nn.MultiheadAttention(4, 2), (5, 2, 4), (5, 2, 4), (5, 2, 4)),
+        "layer": (layer, (2, 5, 4)), "encoder": (nn.TransformerEncoder(layer, 2), (2, 5, 4)), "embedding": (nn.Embedding(5, 3), None),
+        "decoder": (nn.TransformerDecoderLayer(4, 2, 8), (5, 2, 4), (5, 2, 4)),
+        "lists": (nn.ModuleList([nn.ParameterList([nn.Parameter(fasttensor.ones(2))])]),)}
+
+
+@pytest.mark.parametrize("which", modules(fasttensor.nn))
+def test_pytorch_runs_them(which):
+    torch = pytest.importorskip("torch")
+    net, *shapes = modules(fasttensor.nn)[which]
+    net.eval()
+    theirs = torch.load(io.BytesIO(saved(net)), weights_only=False)
+    assert type(theirs).__module__ == pytorch_name(type(net))[0]
+    assert {k: v.tolist() for k, v in theirs.state_dict().items()} == {k: v.tolist() for k, v in net.state_dict().items()}
+    file = io.BytesIO()
+    torch.save(theirs, file)
+    again = fasttensor.load(io.BytesIO(file.getvalue()), weights_only=False)
+    assert type(again) is type(net) and set(again.state_dict()) == set(net.state_dict())
+    if shapes:
+        inputs = [numpy.array([1, 3]) if shape is None else numpy.random.default_rng(0).normal(size=shape).astype("float32") for shape in shapes]
+        for mode in (False, True) if which in ("lstm", "gru", "embedding") else (False,):
+            got, right = theirs.train(mode)(*map(torch.tensor, inputs)), net.train(mode)(*map(fasttensor.tensor, inputs))
+            while isinstance(got, tuple):
+                got, right = got[0], right[0]
+            numpy.testing.assert_allclose(got.detach().numpy(), right.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_pytorch_steps_them():
+    torch = pytest.importorskip("torch")
+    p = fasttensor.nn.Parameter(fasttensor.ones(2))
+    descent = fasttensor.optim.SGD([p], lr=1.0, momentum=0.5)
+    schedule = fasttensor.optim.lr_scheduler.StepLR(descent, 1)
+    p.grad = fasttensor.ones(2)
+    descent.step()
+    schedule.step()
+    loaded = torch.load(io.BytesIO(saved(schedule)), weights_only=False)
+    q = loaded.optimizer.param_groups[0]["params"][0]
+    q.grad = torch.ones(2)
+    loaded.optimizer.step()
+    loaded.step()
+    numpy.testing.assert_allclose(q.tolist(), [-0.15, -0.15], rtol=1e-6)      # 1 - 1 - 0.1 * (0.5 + 1)
+    assert loaded.get_last_lr() == [0.010000000000000002]
+
+
+def test_they_load_here():
+    nn = fasttensor.nn
+    net = nn.LSTM(2, 3)
+    again = fasttensor.load(io.BytesIO(saved(net)), weights_only=False)
+    assert again._flat_weights[0] is again.weight_ih_l0 and "_flat_weights" not in again.__dict__
+    x = fasttensor.ones(4, 1, 2)
+    assert again(x)[0].tolist() == net(x)[0].tolist()
+    lazy = fasttensor.load(io.BytesIO(saved(nn.LazyLinear(3))), weights_only=False)
+    assert lazy(fasttensor.ones(1, 5)).shape == (1, 3) and type(lazy) is nn.Linear
+    with fasttensor.serialization.safe_globals([nn.Linear, set]):
+        assert type(fasttensor.load(io.BytesIO(saved(nn.Linear(1, 1))))) is nn.Linear
+    adam = fasttensor.load(io.BytesIO(saved(fasttensor.optim.Adam(net.parameters()))), weights_only=False)
+    assert type(adam) is fasttensor.optim.Adam
+    fasttensor.load(io.BytesIO(saved(fasttensor.optim.Adafactor(net.parameters()))), weights_only=False)
+
+
+class File:
+    """Calls a function when it is loaded."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call[0], self.call[1:]
+
+
+def test_what_files_must_not_hold():
+    with pytest.raises(pickle.UnpicklingError, match=r"torch\.nn\.modules\.linear\.Linear.*weights_only=False.*add_safe_globals\(\[fasttensor\.nn\.Linear\]\)"):
+        fasttensor.load(io.BytesIO(saved(fasttensor.nn.Linear(1, 1))))
+    for weights_only in (True, False):
+        with pytest.raises(pickle.UnpicklingError, match=r"builtin.*\.eval.*do not trust"):
+            fasttensor.load(io.BytesIO(saved(File(eval, "1"))), weights_only=weights_only)
+    with pytest.raises(pickle.UnpicklingError, match=r"getattr.*do not trust"):
+        fasttensor.load(io.BytesIO(saved(File(getattr, "a", "upper"))))
+    with pytest.raises(pickle.UnpicklingError, match="only methods of modules"):
+        fasttensor.load(io.BytesIO(saved(File(getattr, "a", "upper"))), weights_only=False)
+    with pytest.raises(pickle.UnpicklingError, match="only methods of modules"):
+        fasttensor.load(io.BytesIO(saved(File(getattr, fasttensor.nn.Linear(1, 1), "__class__"))), weights_only=False)
+    whole = saved([fasttensor.ones(100)])
+    with pytest.raises(RuntimeError, match=r"cut short|at its end is missing.*700 bytes"):
+        fasttensor.load(io.BytesIO(whole[:700]))
+    with pytest.raises(RuntimeError, match="neither as a zip archive"):
+        fasttensor.load(io.BytesIO(b"hello, this is a text"))
