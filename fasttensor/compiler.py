@@ -8,7 +8,8 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 _default_backend = "inductor"
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False, recompile_limit=None):
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None, disable=False, recompile_limit=None,
+            isolate_recompiles=False, shapes_spec=None):
     """Returns `model`, a function or module, as it is; without one, a decorator that does.
 
     Raises RuntimeError for a mode that PyTorch does not have, or for both a mode and options.

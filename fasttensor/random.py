@@ -7,7 +7,7 @@ __all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_see
 
 
 @contextlib.contextmanager
-def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None):
     """Restore the generators' states afterwards: what is drawn inside does not change what follows.
 
     >>> import fasttensor

@@ -97,7 +97,11 @@ def get_default_device():
     return _default
 
 
-def set_default_device(value):
+def _device_of(value):
+    return DEVICES[0] if value is None else device(value)
+
+
+def set_default_device(device):
     """Set the device of new tensors for which none is given; None restores the CPU."""
     global _default
-    _default = DEVICES[0] if value is None else device(value)
+    _default = _device_of(device)

@@ -125,17 +125,13 @@ def split_with_sizes(input, split_sizes, dim=0):
     return apply(Split, input, d, tuple(split_sizes))
 
 
-def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
+def split(tensor, split_size_or_sections, dim=0):
     """Consecutive parts along a dimension, as views: of one size (the last may be smaller), or of the sizes in a list.
 
     >>> import fasttensor as torch
     >>> [p.shape[0] for p in torch.arange(5).split(2)]
     [2, 2, 1]
     """
-    if split_size_or_sections is None:
-        if split_size is None:
-            raise TypeError('split() missing 1 required positional argument: "split_size"')
-        split_size_or_sections = split_size         # the method's name for it
     if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     if not hasattr(split_size_or_sections, "__index__"):
@@ -150,6 +146,19 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     if length == 0 or n == 0:
         return apply(Split, tensor, d, (length,))
     return apply(Split, tensor, d, tuple([n] * (length // n) + ([length % n] if length % n else [])))
+
+
+def unsafe_split(input, split_size, dim=0):
+    """:func:`split`, with the method's name for the sizes."""
+    return split(input, split_size, dim)
+
+
+def _split_method(self, split_size, dim=0):
+    return split(self, split_size, dim)
+
+
+_split_method.__name__ = _split_method.__qualname__ = "split"       # in errors
+_split_method.__doc__ = split.__doc__
 
 
 def chunk(input, chunks, dim=0):
@@ -217,7 +226,7 @@ def untyped_storage(self):
     return reinterpret.storage_of(self)
 
 
-unsafe_chunk, unsafe_split, unsafe_split_with_sizes = chunk, split, split_with_sizes
+unsafe_chunk, unsafe_split_with_sizes = chunk, split_with_sizes
 
 def _sum_to(g, dims, sizes):
     """A broadcast gradient summed back to an operand's shape."""
@@ -231,8 +240,8 @@ METHODS = {
     "numel": numel, "nelement": numel, "is_floating_point": is_floating_point, "is_complex": is_complex, "is_signed": is_signed,
     "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": reinterpret.size, "stride": reinterpret.stride,
     "dim": reinterpret.dim, "ndimension": reinterpret.dim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
-    "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
-    "unsafe_chunk": chunk, "unsafe_split": split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
+    "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": _split_method, "split_with_sizes": split_with_sizes, "unbind": unbind,
+    "unsafe_chunk": chunk, "unsafe_split": unsafe_split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
     "is_inference": reinterpret.is_inference, "get_device": get_device, "unsafe_split_with_sizes": split_with_sizes,
     "is_pinned": lambda self, device=None: False,
     "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),

@@ -93,17 +93,17 @@ def max_pool(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode)
     return apply(MAX_RULES[nd], input, windows(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode, False))
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """:func:`max_pool1d` with the position of each value in its row."""
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """:func:`max_pool2d` with the flat position of each value in its plane."""
     return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """:func:`max_pool3d` with the flat position of each value in its volume."""
     return max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
@@ -283,17 +283,17 @@ def adaptive_max_pool(name, nd, input, output_size):
     return apply(ADAPTIVE_MAX_RULES[nd], input, adaptive_windows(name, nd, input, output_size))
 
 
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices=True):
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
     """:func:`adaptive_max_pool1d` with the position of each value in its row."""
     return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size)
 
 
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices=True):
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
     """:func:`adaptive_max_pool2d` with the flat position of each value in its plane."""
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size)
 
 
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices=True):
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
     """:func:`adaptive_max_pool3d` with the flat position of each value in its volume."""
     return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size)
 

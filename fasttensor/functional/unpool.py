@@ -164,12 +164,12 @@ def fractional(name, nd, input, kernel_size, output_size, output_ratio, samples)
     return stack(values).reshape(shape), stack(indices).reshape(shape)
 
 
-def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=True, _random_samples=None):
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """:func:`fractional_max_pool2d` with the flat position of each value in its plane."""
     return fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
-def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=True, _random_samples=None):
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """:func:`fractional_max_pool3d` with the flat position of each value in its volume."""
     return fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
