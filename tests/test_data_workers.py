@@ -47,6 +47,63 @@ def test_more_batches_than_open_files_are_kept():
     assert len(os.listdir("/proc/self/fd")) < soft + 20 and kept[0]["row"].shape == (1, 100_000)
 
 
+class Filled(D.Dataset):
+    """Sample i is full of i."""
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        return torch.full((3, 50_000), float(i))
+
+
+def held(batches):
+    """What a collate function keeps and writes to is its own."""
+    made = D.default_collate(batches)
+    kept.append(made)
+    for earlier in kept[:-1]:
+        earlier.fill_(-1)
+    return [made, made[0]] if len(kept) % 2 else made
+
+
+kept = []
+
+
+@pytest.mark.parametrize("collate", [None, list, held])
+def test_memory_is_filled_again_only_when_nobody_looks(collate):
+    """Batches kept here, and those a forked process looks at, stay as they are; so do those the worker keeps."""
+    seen, ready, report = {}, os.pipe(), os.pipe()
+    child = None
+    for i, batch in enumerate(D.DataLoader(Filled(), batch_size=2, num_workers=1, collate_fn=collate)):
+        batch = batch[0] if collate is held and isinstance(batch, list) else batch
+        assert [row.unique().tolist() for row in batch] == [[2 * i], [2 * i + 1]]
+        if i == 9:
+            child = os.fork()
+            if not child:
+                os.close(ready[1])
+                os.read(ready[0], 1)
+                os.write(report[1], b"y" if [row.unique().tolist() for row in batch] == [[18], [19]] else b"n")
+                os._exit(0)
+        elif i % 3 == 0:
+            seen[i] = batch
+    os.close(ready[1])
+    os.close(report[1])
+    assert os.read(report[0], 1) == b"y"
+    os.waitpid(child, 0)
+    assert all([row.unique().tolist() for row in batch] == [[2 * i], [2 * i + 1]] for i, batch in seen.items())
+
+
+def test_rows_of_a_table_are_the_receivers():
+    loader = D.DataLoader(D.TensorDataset(torch.arange(400_000.0).view(4, 100_000)), batch_size=2, num_workers=1, collate_fn=list,
+                          persistent_workers=True)
+    for _ in range(2):
+        rows = [row for batch in loader for row, in batch]
+        assert [row[0].item() for row in rows] == [0, 100_000, 200_000, 300_000]
+        assert all(row.untyped_storage().nbytes() == 400_000 and row.storage_offset() == 0 for row in rows)
+        for row in rows:
+            row.zero_()
+
+
 class Faulty(D.Dataset):
     def __len__(self):
         return 6

@@ -21,8 +21,15 @@ cdef extern from "sys/mman.h":
     void *map_memory "mmap"(void *addr, size_t length, int prot, int flags, int fd, long offset)
     int unmap_memory "munmap"(void *addr, size_t length)
 
+cdef extern from "pthread.h":
+    int pthread_atfork(void (*prepare)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil)
+
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject *o)
+
+cdef enum:
+    HEAD = 64       # bytes of a block before its content, which keep that aligned
+    DONE = 1        # the first byte of one that its receiver is done with
 
 
 class Handle:
@@ -88,23 +95,57 @@ cdef int move(Storage store, char *to, bint search) except -1:
     return 0
 
 
-cdef class Mapped:
-    """The bytes of a descriptor's memory, mapped at once. Unlike Python's mmap it keeps no descriptor open: a program
-    holds more batches than files."""
-    cdef void *ptr
-    cdef Py_ssize_t length
+# Counts the forks of this process: memory that was mapped at one is seen by the child too.
+cdef unsigned long forks = 0
 
-    def __cinit__(self, int fd, Py_ssize_t nbytes):
-        cdef void *ptr = map_memory(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0)
+
+cdef void before_fork() noexcept nogil:
+    global forks
+    forks += 1
+
+
+pthread_atfork(before_fork, NULL, NULL)
+
+
+cdef class Mapped:
+    """The bytes of a descriptor's memory behind `HEAD`, mapped at once. Unlike Python's mmap it keeps no descriptor open: a
+    program holds more batches than files.
+
+    A block's first byte says whether its receiver is done with it, so that the sender may fill it again: one made with `gives_back`
+    says so when it goes, unless a forked process may still look at it.
+    """
+    cdef char *ptr
+    cdef Py_ssize_t length
+    cdef unsigned long forks
+    cdef bint gives_back
+    cdef Py_ssize_t users
+
+    def __cinit__(self, int fd, Py_ssize_t nbytes, bint gives_back):
+        cdef void *ptr = map_memory(NULL, HEAD + nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0)
         if <size_t>ptr == <size_t>-1:
             raise MemoryError(f"could not map {nbytes} bytes of shared memory")
-        self.ptr, self.length = ptr, nbytes
+        self.ptr, self.length, self.gives_back, self.forks = <char *>ptr, nbytes, gives_back, forks
 
     def __dealloc__(self):
         if self.ptr != NULL:
-            unmap_memory(self.ptr, self.length)
+            if self.gives_back and self.forks == forks:
+                self.ptr[0] = DONE
+            unmap_memory(self.ptr, HEAD + self.length)
+
+    @property
+    def in_use(self):
+        """Whether a tensor, array or view of this process, or of one forked from it, may show the memory."""
+        return self.users > 0 or self.forks != forks
+
+    def address(self):
+        """Of the first byte behind the head."""
+        return <size_t>self.ptr + HEAD
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
-        buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.length
+        self.users += 1
+        buffer.buf, buffer.obj, buffer.len = self.ptr + HEAD, self, self.length
         buffer.itemsize, buffer.readonly, buffer.ndim, buffer.format = 1, 0, 1, NULL
         buffer.shape, buffer.strides, buffer.suboffsets, buffer.internal = &self.length, &buffer.itemsize, NULL, NULL
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.users -= 1

@@ -5,6 +5,8 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
 import fasttensor as torch
 
+from .transport import room
+
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 MESSAGE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
@@ -117,7 +119,12 @@ def _collate_numpy(batch, collate_fn_map):
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
-    return torch.stack(list(batch), 0)
+    made = room(batch)
+    if made is None:
+        return torch.stack(list(batch), 0)
+    for row, sample in zip(made.unbind(0), batch):
+        row.copy_(sample)
+    return made
 
 
 def _collate_floats(batch, *, collate_fn_map=None):

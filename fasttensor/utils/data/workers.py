@@ -21,7 +21,7 @@ from typing import Any
 import fasttensor as torch
 
 from .sampler import draw_seed
-from .transport import pack, receive, send
+from .transport import keep_blocks, pack, receive, send
 
 __all__ = ["WorkerInfo", "WorkerPool", "get_worker_info"]
 
@@ -107,6 +107,7 @@ def _work(settings, number, count, seed, init_fn, orders, connection):
     connection.close()
     try:
         torch.set_num_threads(1)
+        keep_blocks()
         _seed(seed, number)
         _worker_info = WorkerInfo(number, count, seed + number, settings[0])
         _serve(settings, number, init_fn, orders, results)
@@ -145,7 +146,10 @@ def _serve(settings, number, init_fn, orders, results):
             batch = Ended()
         except Exception as error:
             batch = _describe(error, number, what)
-        send(results, _packed((turn, index, number), batch, what))
+        packed = _packed((turn, index, number), batch, what)
+        batch = None        # what nothing else holds is sent without a copy
+        send(results, packed)
+        packed = None
 
 
 def _packed(place, batch, what):
