@@ -21,3 +21,8 @@ def test_program(case):
     printed = cases.run(case, "-m", "fasttensor", environment=environment)
     found = cases.differences(case, printed, (cases.KEPT / f"{case}.txt").read_text())
     assert not found, "\n".join(found)
+
+
+def test_the_table_has_every_program():
+    page = (Path(__file__).resolve().parents[1] / "docs" / "programs.md").read_text()
+    assert [case for case in cases.CASES if f"\n| {case} | " not in page] == []
