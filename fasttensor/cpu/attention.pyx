@@ -7,7 +7,7 @@ scores, has the scores' shape (strides of 0 where it is broadcast) or is None.
 
 Source: Dao et al., FlashAttention, arXiv 2205.14135.
 """
-from libc.math cimport log, INFINITY
+from libc.math cimport INFINITY
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 from fasttensor._core.dtype cimport FLOAT32
@@ -16,9 +16,11 @@ from fasttensor._core.tensor cimport Tensor, CPU, contiguous, new_tensor, new_vi
 from fasttensor.cpu.gemm.blocks cimport sgemm
 
 cdef extern from "attention_rows.h" nogil:
-    void attention_scale(float *s, Py_ssize_t n, float scale, const float *mask, Py_ssize_t step, Py_ssize_t seen)
-    float attention_softmax(float *s, Py_ssize_t n, float *m, float *l)
-    void attention_weights(float *s, Py_ssize_t n, float lse)
+    Py_ssize_t attention_seen(Py_ssize_t n, Py_ssize_t seen)
+    void attention_scale(float *s, Py_ssize_t n, float scale, const float *mask, Py_ssize_t step)
+    float attention_softmax(float *s, Py_ssize_t n, Py_ssize_t seen, float *m, float *l)
+    void attention_finish(const float *m, float *l, float *lse, Py_ssize_t rows)
+    void attention_weights(float *s, Py_ssize_t n, Py_ssize_t seen, float lse)
     void attention_gradient(const float *s, float *g, Py_ssize_t n, float delta, float scale)
     float attention_dot(const float *a, const float *b, Py_ssize_t n)
 
@@ -58,13 +60,18 @@ cdef inline const float *mask_at(Job *g, Py_ssize_t item, Py_ssize_t row, Py_ssi
     return g.mask + item // g.heads * g.mask_outer + item % g.heads * g.mask_inner + row * g.mask_row + col * g.mask_col
 
 
+cdef inline Py_ssize_t seen(Job *g, Py_ssize_t row, Py_ssize_t j, Py_ssize_t cols) noexcept nogil:
+    """How many of the columns [j, j + cols) a row sees."""
+    return attention_seen(cols, row + 1 - j) if g.causal else cols
+
+
 cdef inline void scores(Job *g, Py_ssize_t item, Py_ssize_t i, Py_ssize_t rows, Py_ssize_t j, Py_ssize_t cols, float *s) noexcept nogil:
-    """The scaled and masked scores of one block."""
+    """The scaled and masked scores of one block, as far as each row sees them."""
     cdef Py_ssize_t r
     if sgemm(rows, cols, g.E, at(&g.q, g, item, i), g.q.row, 1, at(&g.k, g, item, j), 1, g.k.row, 0, s, KB):
         g.failed = True
     for r in range(rows):
-        attention_scale(s + r * KB, cols, g.scale, mask_at(g, item, i + r, j), g.mask_col, i + r + 1 - j if g.causal else cols)
+        attention_scale(s + r * KB, seen(g, i + r, j, cols), g.scale, mask_at(g, item, i + r, j), g.mask_col)
 
 
 cdef void forward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -93,19 +100,17 @@ cdef void forward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcep
             cols = min(<Py_ssize_t>KB, last - j)
             scores(g, item, i, rows, j, cols, s)
             for r in range(rows):
-                keep = attention_softmax(s + r * KB, cols, m + r, l + r)
+                keep = attention_softmax(s + r * KB, cols, seen(g, i + r, j, cols), m + r, l + r)
                 if keep != 1:
                     for c in range(g.V):
                         acc[r * g.V + c] *= keep
             if sgemm(rows, g.V, cols, s, KB, 1, at(&g.v, g, item, j), g.v.row, 1, 1, acc, g.V):
                 g.failed = True
+        attention_finish(m, l, g.lse + item * g.L + i, rows)
         for r in range(rows):
-            o = at(&g.o, g, item, i + r)
-            # A row that sees no key gives zeros; its lse of +inf makes its weights zero in backward.
-            keep = 1 / l[r] if l[r] != 0 else 0
+            o, keep = at(&g.o, g, item, i + r), l[r]
             for c in range(g.V):
                 o[c] = acc[r * g.V + c] * keep
-            g.lse[item * g.L + i + r] = m[r] + <float>log(l[r]) if l[r] != 0 else INFINITY
     free(s)
 
 
@@ -137,7 +142,7 @@ cdef void backward_tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexce
                     cols = min(min(<Py_ssize_t>KB, g.S - j), i + rows - j)
                 scores(g, item, i, rows, j, cols, s)
                 for r in range(rows):
-                    attention_weights(s + r * KB, cols, g.lse[item * g.L + i + r])
+                    attention_weights(s + r * KB, cols, seen(g, i + r, j, cols), g.lse[item * g.L + i + r])
                 if sgemm(cols, g.V, rows, s, 1, KB, at(&g.do, g, item, i), g.do.row, 1, 1, at(&g.dv, g, item, j), g.dv.row):
                     g.failed = True
                 if sgemm(rows, cols, g.V, at(&g.do, g, item, i), g.do.row, 1, at(&g.v, g, item, j), 1, g.v.row, 0, d, KB):
