@@ -264,7 +264,9 @@ def _of_program(module, name):
         for part in ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks"):    # read before the program used them
             if ours.startswith(part[:16]):
                 import_module(part)
-        found = _imported(ours, name) or (_imported("fasttensor.nn", name) if ".nn." in ours else None)
+        found = _imported(ours, name)
+        if found is None and ".nn." in ours:
+            found = _imported("fasttensor.nn", name) or _imported("fasttensor.nn.hooks", name)
         if isinstance(found, type):
             return found, False
         # Activations are attributes of modules. Other functions stay out: some open or write files.

@@ -33,6 +33,8 @@ def pytorch_name(obj):
     if not inside.startswith(_SHARED):
         return None
     inside = _MOVED.get(inside, inside)
+    if name == "_WrappedHook":
+        inside = "nn.modules.module"
     if name == "ChannelShuffle":
         inside = "nn.modules.channelshuffle"
     if inside == "nn.modules.lazy_layers":

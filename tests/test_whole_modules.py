@@ -90,6 +90,28 @@ def test_pytorch_runs_them(which):
             numpy.testing.assert_allclose(got.detach().numpy(), right.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_spectral_norm_of_both_and_of_its_first_version():
+    nn = fasttensor.nn
+    net = nn.utils.spectral_norm(nn.Linear(3, 2))
+    x = fasttensor.ones(1, 3)
+    net(x)
+    now = net.state_dict()
+    assert now._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    first = OrderedDict(bias=now["bias"], weight_orig=now["weight_orig"], weight_u=now["weight_u"], weight=net.eval().weight.detach())
+    other = nn.utils.spectral_norm(nn.Linear(3, 2)).eval()
+    other.load_state_dict(first)
+    numpy.testing.assert_allclose(other(x).tolist(), net(x).tolist(), rtol=1e-4)
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 2)).eval()
+    file = io.BytesIO()
+    torch.save(theirs, file)
+    ours = fasttensor.load(io.BytesIO(file.getvalue()), weights_only=False)
+    numpy.testing.assert_allclose(ours(x).tolist(), theirs(torch.ones(1, 3)).tolist(), rtol=1e-5)
+    again = torch.load(io.BytesIO(saved(net)), weights_only=False)
+    numpy.testing.assert_allclose(again(torch.ones(1, 3)).tolist(), net(x).tolist(), rtol=1e-5)
+    assert set(again.state_dict()) == set(now)
+
+
 def test_pytorch_steps_them():
     torch = pytest.importorskip("torch")
     p = fasttensor.nn.Parameter(fasttensor.ones(2))

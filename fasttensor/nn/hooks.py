@@ -42,6 +42,36 @@ class RemovableHandle:
         self.extra_dict_ref = tuple(weakref.ref(d if d is not None else OrderedDict()) for d in extra)
 
 
+class _WrappedHook:
+    """A hook that is called with the module first, where it has one: weakly held, and kept by pickles and copies."""
+
+    def __init__(self, hook, module=None):
+        self.hook, self.with_module = hook, module is not None
+        if self.with_module:
+            self.module = weakref.ref(module)
+
+    def __call__(self, *args, **kwargs):
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self):
+        state = {"hook": self.hook, "with_module": self.with_module}
+        if self.with_module:
+            state["module"] = self.module()
+        return state
+
+    def __setstate__(self, state):
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
+
+
 # Hooks that hold for every module.
 forward_pre_hooks = OrderedDict()
 forward_hooks = OrderedDict()

@@ -322,7 +322,7 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         handle = RemovableHandle(self._load_state_dict_pre_hooks)
-        self._load_state_dict_pre_hooks[handle.id] = (hook, self if with_module else None)
+        self._load_state_dict_pre_hooks[handle.id] = _hooks._WrappedHook(hook, self if with_module else None)
         return handle
 
     def register_load_state_dict_post_hook(self, hook):

@@ -83,9 +83,8 @@ class StateMixin:
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                               error_msgs):
-        for hook, module in self._load_state_dict_pre_hooks.values():
-            args = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-            hook(module, *args) if module is not None else hook(*args)
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         persistent = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, mine in itertools.chain(self._parameters.items(), persistent.items()):

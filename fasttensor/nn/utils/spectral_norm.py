@@ -73,7 +73,45 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(fn)
+        module._register_state_dict_hook(SpectralNormStateDictHook(fn))
+        module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(fn))
         return fn
+
+
+class SpectralNormStateDictHook:
+    """Notes in a state_dict's metadata how its spectral norm is stored."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, module, state_dict, prefix, local_metadata):
+        local_metadata.setdefault("spectral_norm", {})[self.fn.name + ".version"] = self.fn._version
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Gives a state_dict of the first version, which held the divided weight W' = W / sigma in place of v, its v.
+
+    With sigma = u . W v and v along W's pseudoinverse times u.
+    """
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        name = prefix + self.fn.name
+        version = local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version")
+        if (version or 0) >= 1 or name not in state_dict or name + "_v" in state_dict:
+            return
+        absent = [name + end for end in ("_orig", "_u") if name + end not in state_dict]
+        if absent:
+            missing_keys += absent if strict else []
+            return
+        with ft.no_grad():
+            weight, u = state_dict[name + "_orig"], state_dict[name + "_u"]
+            sigma = (weight / state_dict.pop(name)).mean()
+            matrix = self.fn.reshape_weight_to_matrix(weight)
+            v = ft.mv(ft.linalg.pinv(matrix), u)
+            state_dict[name + "_v"] = v * (sigma / ft.dot(u, ft.mv(matrix, v)))
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
