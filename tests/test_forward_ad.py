@@ -43,6 +43,59 @@ def test_writes_and_views():
     assert not y.requires_grad and y.is_leaf and y.grad_fn is None and fwAD.unpack_dual(y).tangent is None
 
 
+@pytest.mark.parametrize("write", [
+    lambda x: x.masked_fill_(x > 1, .25), lambda x: x.index_fill_(0, torch.tensor([0]), 1.), lambda x: x.normal_(),
+    lambda x: x.index_add_(0, torch.tensor([0]), torch.ones(1)), lambda x: x.scatter_(0, torch.tensor([0]), 1.)])
+def test_tangents_of_what_was_computed_before_a_write(write):
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor([1., 2., 3.]), torch.ones(3)) * 1
+        y = x * x
+        write(x)
+        z = x * 1
+        assert fwAD.unpack_dual(y).tangent.tolist() == [2., 4., 6.]
+        assert fwAD.unpack_dual(z).tangent is not None
+
+
+def test_gradients_of_tangents_from_before_a_write():
+    a = torch.tensor([1., 2.], requires_grad=True)
+    with fwAD.dual_level():
+        x = fwAD.make_dual(a, torch.ones(2)) * 1
+        y = x * x
+        x.masked_fill_(x > 1, .25)
+        fwAD.unpack_dual(y).tangent.sum().backward()
+    assert a.grad.tolist() == [2., 2.]
+
+
+def test_a_function_that_writes_before_it_says_so():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor([1., 2.]), torch.ones(2)) * 1
+        y = x * x
+        z = Double.apply(x) * 1
+        assert fwAD.unpack_dual(y).tangent.tolist() == [2., 4.] and fwAD.unpack_dual(z).tangent.tolist() == [2., 2.]
+
+
+def test_views_that_were_recorded_again_after_a_write():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor([[1., 2.], [3., 4.]]), torch.ones(2, 2)) * 1
+        part = x.narrow(0, 0, 2)
+        row = part[0]
+        part.mul_(part)
+        row.mul_(3)
+        row.relu_()
+        assert fwAD.unpack_dual(row).tangent.tolist() == [6., 12.] and fwAD.unpack_dual(x).tangent.tolist() == [[6., 12.], [6., 8.]]
+
+
 def test_no_grad_lets_tangents_pass_but_no_gradients():
     w = torch.tensor([1., 2.], requires_grad=True)
     with fwAD.dual_level():

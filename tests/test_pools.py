@@ -141,3 +141,41 @@ def test_known_layers_take_the_short_way_only_while_nothing_was_replaced(monkeyp
     net.append(Growing())
     with pytest.raises(RuntimeError, match="changed size"):
         net(x)
+
+
+def test_a_dict_that_somebody_holds_outlives_its_object():
+    made = [torch.nn.Linear(2, 1), torch.ones(2), torch.nn.Parameter(torch.ones(2)), torch.ones(2).untyped_storage()]
+    watched = [weakref.ref(x) for x in made[1:]]        # as what is watched is not kept for reuse
+    for x in made:
+        x.mine = "kept"
+    dicts = [x.__dict__ for x in made]
+    del made, x
+    gc.collect()
+    assert not any(ref() is not None for ref in watched) and [d["mine"] for d in dicts] == ["kept"] * 4
+    other = torch.nn.Linear(2, 1)
+    other.__dict__ = dicts[0]
+    assert other.mine == "kept" and other(torch.ones(3, 2)).shape == (3, 1)
+    new = torch.nn.Linear.__new__(torch.nn.Linear)
+    new.__dict__.update(torch.nn.Linear(2, 1).__dict__)
+    assert new(torch.ones(3, 2)).shape == (3, 1)
+
+
+def test_what_a_class_says_comes_before_what_a_module_registered(monkeypatch):
+    class Backwards(torch.nn.Sequential):
+        def __iter__(self):
+            return reversed(list(super().__iter__()))
+
+    x = torch.tensor([[-1.0, 2.0]])
+    assert torch.equal(Backwards(torch.nn.ReLU(), torch.nn.Tanh())(x), torch.relu(torch.tanh(x)))
+    layer = torch.nn.Linear(2, 1)
+    want = layer(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.nn.Linear, "bias", torch.tensor([50.0]), raising=False)
+        assert layer.bias.item() == 50 and torch.allclose(layer(x), want - layer._parameters["bias"] + 50)
+    assert layer.bias is layer._parameters["bias"] and torch.equal(layer(x), want)
+
+
+def test_set_grad_enabled_takes_a_bool():
+    with pytest.raises(TypeError, match="must be bool, not str"):
+        torch.set_grad_enabled("off")
+    assert torch.is_grad_enabled()

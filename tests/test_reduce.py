@@ -230,3 +230,13 @@ def test_variance_of_small_numbers_on_a_large_mean():
     assert x.view(2, -1).std(1)[0].item() == pytest.approx(variance ** 0.5, rel=1e-3)
     assert x.view(-1, 10).var(0)[3].item() == pytest.approx(variance, rel=1e-2)
     assert x.mean().item() == pytest.approx(mean, rel=1e-6) and x.sum().item() == pytest.approx(math.fsum(exact), rel=1e-6)
+
+
+@pytest.mark.parametrize("choose", [
+    lambda x: x.max(0)[0], lambda x: x.min(0)[0], lambda x: x.mode(0)[0], lambda x: x.median(0)[0], lambda x: x.kthvalue(1, 0)[0]])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_second_derivatives_of_the_chosen_of_one(choose, shape):
+    x = ft.full(shape, 3.0, requires_grad=True)
+    g, = ft.autograd.grad((choose(x) ** 2).sum(), x, create_graph=True)
+    (g * g).sum().backward()
+    assert g.shape == shape and g.item() == 6 and x.grad.shape == shape and x.grad.item() == 24

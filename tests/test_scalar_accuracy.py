@@ -93,6 +93,13 @@ def test_ends(dtype):
         assert [repr(g) for g, w in zip(got, row * 3) if w is not None] == [repr(w) for w in row * 3 if w is not None], name
 
 
+@pytest.mark.parametrize(("dtype", "first", "last"), [(ft.float32, 88.3, 88.7), (ft.float64, 709.3, 709.7)])
+def test_sigmoid_where_the_power_of_two_is_no_number(dtype, first, last):
+    x = -ft.linspace(first, last, 41, dtype=dtype)
+    exact = [v * math.exp(v) for v in x.tolist()]       # of silu, which is not subnormal as sigmoid is
+    assert ft.nn.functional.silu(x).tolist() == pytest.approx(exact, rel=1e-5)
+
+
 def test_far_arguments():
     # mpmath's digits; beyond a million the sine comes from the C library
     x = ft.tensor([1e5, 999999.0, 1000001.0, 1e15, 3.0], dtype=ft.float64)

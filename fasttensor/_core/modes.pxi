@@ -100,7 +100,9 @@ cdef class set_grad_enabled(Mode):
     cdef readonly bint mode
 
     def __init__(self, mode):
-        self.mode = bool(mode)
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
+        self.mode = mode
         self.before = _set_grad_enabled(self.mode)
 
     def __call__(self, function):

@@ -40,6 +40,12 @@ static inline PyObject *ft_pool_take(ft_pool *pool, size_t dict) {
     return o;
 }
 
+/* To Cython's own, which empties the dict: but others may hold it, as after `other.__dict__ = one.__dict__`. */
+static inline void ft_pool_pass(ft_pool *pool, PyObject *o, PyObject **dict) {
+    Py_CLEAR(*dict);
+    pool->dealloc(o);
+}
+
 /* Make a field None again. */
 #define FT_RESET(field) do { \
         PyObject *old_ = (PyObject *)(field); \

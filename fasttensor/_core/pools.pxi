@@ -34,7 +34,7 @@ cdef extern from *:
         /* a chain of nodes and saved tensors can be longer than the stack is deep */
         Py_TRASHCAN_BEGIN(o, ft_tensor_dealloc)
         if (plain) ft_keep_tensor(o);
-        else ft_tensors.dealloc(o);
+        else ft_pool_pass(&ft_tensors, o, &t->__dict__);
         Py_TRASHCAN_END
     }
 
@@ -42,7 +42,7 @@ cdef extern from *:
         ft_node *n = (ft_node *)o;
         PyObject_GC_UnTrack(o);
         Py_TRASHCAN_BEGIN(o, ft_node_dealloc)
-        if (n->__weakref__ || ft_nodes.n >= FT_SPARE) ft_nodes.dealloc(o);
+        if (n->__weakref__ || ft_nodes.n >= FT_SPARE) ft_pool_pass(&ft_nodes, o, &n->__dict__);
         else {
             Py_CLEAR(n->__dict__);
             FT_RESET(n->rule);

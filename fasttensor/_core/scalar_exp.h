@@ -85,14 +85,14 @@ M(ft_f32, f32) M(ft_f64, f64)
         const T half = ft_exp_##S(x < L(0.0) ? -x : x, 1); \
         return half + L(0.25) / half; \
     } \
-    /* 1 + e^-x = 2^k + (2^k p + 1) spares the rounding of e^-x */ \
+    /* 1 + e^-x = 2^k + (2^k p + 1) spares the rounding of e^-x; half of it, as 2^k may be beyond the largest number */ \
     FT_FN T sigmoid_##S(T x) { \
         I k; \
         T c = -x < LEAST ? LEAST : -x; \
         c = c > MOST ? MOST : c; \
-        const T p = ft_exp_split_##S(c, &k), power = ft_power_##S(k >> 1) * ft_power_##S(k - (k >> 1)); \
+        const T p = ft_exp_split_##S(c, &k), power = ft_power_##S(k >> 1) * ft_power_##S(k - 1 - (k >> 1)); \
         /* infinity plus something, not minus infinity */ \
-        return L(1.0) / (power + (power * (power == (T)INFINITY ? L(1.0) : p) + L(1.0))); \
+        return L(0.5) / (power + (power * (power == (T)INFINITY ? L(1.0) : p) + L(0.5))); \
     }
 FT_EXPS(ft_f32, f32, ft_i32, FT_F32_L, 23, 127, 12582912.0f, -104.0f, 90.0f, -18.0f, 0.693145752f, 1.42860677e-6f)
 FT_EXPS(ft_f64, f64, ft_i64, FT_F64_L, 52, 1023, 6755399441055744.0, -746.0, 711.0, -39.0, 0.693147180559663, 2.8235290563031577e-13)

@@ -219,7 +219,8 @@ cdef extern from *:
     static void ft_storage_dealloc(PyObject *o) {
         ft_storage *s = (ft_storage *)o;
         if (Py_TYPE(o) != ft_storages.type || s->__weakref__ || s->__dict__ || ft_storages.n >= FT_SPARE || s->owner != Py_None) {
-            ft_storages.dealloc(o);
+            PyObject_GC_UnTrack(o);
+            ft_pool_pass(&ft_storages, o, &s->__dict__);
             return;
         }
         PyObject_GC_UnTrack(o);

@@ -6,10 +6,12 @@ the node itself is the `ctx`.
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap
+from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor._core.dispatch import install
-from fasttensor._core.dual cimport hidden
+from fasttensor._core.dual cimport any_duals, dual_on, hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
 from fasttensor.autograd.history cimport rebase, stays_leaf, mark_view
+from fasttensor.autograd.recording import pending
 
 cdef dict LABELS = {}
 
@@ -37,7 +39,7 @@ cdef object run_rule(object rule, tuple args, bint user):
     cdef Node node = None
     cdef bint need = False, before = grad_enabled()
     cdef list flags
-    cdef object out
+    cdef object out, waiting = None
     if inside_vmap():
         out = _batched(rule, args, user)
         if out is not NotImplemented:
@@ -47,6 +49,8 @@ cdef object run_rule(object rule, tuple args, bint user):
             if isinstance(a, Tensor) and requires(<Tensor>a):
                 need = True
                 break
+    if user and any_duals() and dual_on():      # a user's forward may write before it says so
+        python_hook("before_write")()
     if not need:
         node = fresh_node()
         node.rule, node.label, node.n_outputs = rule, "", 0
@@ -61,6 +65,8 @@ cdef object run_rule(object rule, tuple args, bint user):
         return out
     node = new_node(rule_backward, label_of(rule, user))
     node.rule, node.materialize = rule, user
+    if any_duals() and dual_on():
+        waiting = pending.pop()         # has no tangents before it is whole
     flags = []
     for a in args:
         if isinstance(a, Tensor):
@@ -77,6 +83,8 @@ cdef object run_rule(object rule, tuple args, bint user):
         out = forward_of(rule, node, args, user)
     finally:
         set_grad_enabled_flag(before)
+    if waiting is not None:
+        pending.append(waiting)
     return attach(node, rule, args, out)
 
 
@@ -244,7 +252,9 @@ def _note(Node self, str key, value):
 
 
 def _mark_dirty(Node self, *tensors):
-    """Say which inputs forward wrote to; they must also be returned."""
+    """Say which inputs forward writes to; they must also be returned."""
+    if any_duals() and dual_on():
+        python_hook("before_write")()
     for t in tensors:
         check_inplace_input(self, t)
     _note(self, "dirty", tensors)

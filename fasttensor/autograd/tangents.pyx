@@ -68,25 +68,22 @@ def tangents_of(list tensors, dict memo, dict leaves, create):
 
 cdef fill(Node root, dict memo, dict leaves, object create):
     """Tangents of all nodes that lead to `root`."""
-    cdef list stack = [root], waiting = []
+    # A node waits below its inputs; those of a view that was written to may be younger than itself.
+    cdef list stack = [root]
     cdef set seen = set()
     cdef Node node
     while stack:
         node = stack.pop()
-        if id(node) in memo or id(node) in seen:
+        if id(node) in memo:
+            continue
+        if id(node) in seen:
+            memo[id(node)] = (node, of_node(node, memo, leaves, create))
             continue
         seen.add(id(node))
-        waiting.append((node.seq, node))
+        stack.append(node)
         for e in node.inputs:
-            if type(e) is Node:
+            if type(e) is Node and id(e) not in memo:
                 stack.append(e)
-    waiting.sort(key=number)
-    for _, found in waiting:        # a node's inputs were recorded before it
-        memo[id(found)] = (found, of_node(<Node>found, memo, leaves, create))
-
-
-def number(entry):
-    return entry[0]
 
 
 cdef tuple of_node(Node node, dict memo, dict leaves, object create):
@@ -223,10 +220,15 @@ cdef check_zero_rule(Node node):
 def settle(dict memo):
     """Find the tangents of all that was recorded so far, whose saved values are about to be overwritten."""
     cdef object node
-    while pending:
-        node = pending.pop()()
-        if node is not None:
-            fill(<Node>node, memo, {}, None)
+    cdef bint was_on = grad_enabled()
+    set_grad_enabled_flag(True)         # off inside of a rule, whose caller may still want gradients of tangents
+    try:
+        while pending:
+            node = pending.pop()()
+            if node is not None:
+                fill(<Node>node, memo, {}, None)
+    finally:
+        set_grad_enabled_flag(was_on)
 
 
 def node_tangent(Node node, dict memo):

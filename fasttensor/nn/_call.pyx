@@ -32,6 +32,7 @@ cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         getattrofunc tp_getattro
         ternaryfunc tp_call
+        unsigned int tp_version_tag
     PyObject *_PyType_Lookup(PyTypeObject *t, object name)
     PyTypeObject *Py_TYPE(object o)
     bint PyFunction_Check(object o)
@@ -70,6 +71,25 @@ cdef list kept = []         # what `known` points to
 cdef tuple GLOBAL_HOOKS = ()
 cdef object CALL_WITH_HOOKS = None
 cdef tuple HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+cdef extern from *:
+    """
+    static destructor ft_module_dealloc_rest;
+
+    /* Cython's own empties the dict: but others may hold it, as after `other.__dict__ = one.__dict__`. */
+    static void ft_module_dealloc(PyObject *o) {
+        PyObject_GC_UnTrack(o);
+        Py_CLEAR(*_PyObject_GetDictPtr(o));
+        ft_module_dealloc_rest(o);
+    }
+
+    static void ft_keep_dicts(PyObject *type) {
+        ft_module_dealloc_rest = ((PyTypeObject *)type)->tp_dealloc;
+        ((PyTypeObject *)type)->tp_dealloc = ft_module_dealloc;
+    }
+    """
+    void ft_keep_dicts(object type)
 
 
 cdef inline dict dict_of(object self):
@@ -115,9 +135,11 @@ def set_linear(forward, dict functional):
     add_known(forward, LINEAR, functional, "linear")
 
 
-def set_sequential(forward):
-    """Say which `forward` calls one module of ``self._modules`` after another."""
+def set_sequential(forward, iterate):
+    """Say which `forward` calls one module of ``self`` after another, which `iterate` finds in ``self._modules``."""
     add_known(forward, SEQUENTIAL, None, None)
+    kept.append(iterate)
+    known[known_count - 1].function = <PyObject *>iterate
 
 
 def set_activation(forward, dict namespace, str name, bint inplace):
@@ -148,6 +170,7 @@ cdef class ModuleBase:
     cdef object __weakref__
     # what was found in the dict when it had the version `seen`
     cdef unsigned long long seen, seen_parameters
+    cdef unsigned int seen_type
     cdef PyObject *hooks[4]
     cdef PyObject *parameters
     cdef PyObject *modules
@@ -162,6 +185,9 @@ cdef class ModuleBase:
     def __getnewargs__(self):
         # tells copy and pickle that what the object holds beside its dict need not be kept
         return ()
+
+
+ft_keep_dicts(ModuleBase)
 
 
 cdef bint look(ModuleBase m, dict d) except False:
@@ -190,24 +216,32 @@ cdef inline bint hooked(ModuleBase m) except -1:
     return False
 
 
+cdef inline PyObject *parameter(ModuleBase m, str name) except? NULL:
+    """A registered parameter, which an attribute of the class would hide."""
+    return NULL if _PyType_Lookup(Py_TYPE(m), name) != NULL else PyDict_GetItemWithError(<object>m.parameters, name)
+
+
 cdef object call_known(ModuleBase m, Forward *f, object input):
     """What a known forward gives for one argument; None where its Python has to see to it."""
     cdef unsigned long long version
+    cdef PyTypeObject *t = Py_TYPE(m)
     if not unchanged(f):
         return None
     if f.kind == LINEAR:
         if m.parameters == NULL:
             return None
         version = FT_DICT_VERSION(m.parameters)
-        if version == 0 or version != m.seen_parameters:
-            m.weight = PyDict_GetItemWithError(<object>m.parameters, "weight")
-            m.bias = PyDict_GetItemWithError(<object>m.parameters, "bias")
-            m.seen_parameters = version
+        if version == 0 or version != m.seen_parameters or t.tp_version_tag == 0 or t.tp_version_tag != m.seen_type:
+            m.weight = parameter(m, "weight")
+            m.bias = parameter(m, "bias")
+            m.seen_parameters, m.seen_type = version, t.tp_version_tag
         if m.weight == NULL or m.bias == NULL:
             return None
         return try_linear(input, <object>m.weight, <object>m.bias)
     if f.kind == SEQUENTIAL:
-        return None if m.modules == NULL else call_children(<dict><object>m.modules, input)
+        if m.modules == NULL or _PyType_Lookup(t, "__iter__") != f.function:
+            return None
+        return call_children(<dict><object>m.modules, input)
     if not f.inplace or (m.inplace != NULL and <object>m.inplace is False):
         return PyObject_CallOneArg(<object>f.function, input)
     return None
@@ -276,7 +310,7 @@ cdef object module_getattro(object self, object name):
             registry = PyDict_GetItemWithError(d, key)
             if registry != NULL and isinstance(<object>registry, dict):
                 found = PyDict_GetItemWithError(<object>registry, name)
-                if found != NULL:
+                if found != NULL and _PyType_Lookup(Py_TYPE(self), name) == NULL:
                     return <object>found
     return PyObject_GenericGetAttr(self, name)
 

@@ -115,12 +115,12 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
     def __setattr__(self, name, value):
         d = self.__dict__
         params = d.get("_parameters")
+        if name == "__dict__":
+            set_dict(self, value)
+            return
         if type(value) in _PLAIN and params is not None and name not in params \
                 and name not in d["_modules"] and name not in d["_buffers"]:
             object.__setattr__(self, name, value)
-            return
-        if name == "__dict__":
-            set_dict(self, value)
             return
         if isinstance(value, Parameter):
             if params is None:

@@ -10,8 +10,8 @@ class Refill(Rule):
     @staticmethod
     def forward(ctx, x, function, *args):
         ctx.count = 2 + len(args)
-        function(x, *args)
         ctx.mark_dirty(x)
+        function(x, *args)
         return x
 
     @staticmethod

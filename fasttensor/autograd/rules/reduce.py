@@ -138,7 +138,7 @@ class ExtremeOfDim(Rule):
     def forward(ctx, x, dim, keepdim, least):
         values, indices = backend(x).extreme(x, dim, keepdim, least)
         ctx.save(indices)
-        ctx.args = dim, keepdim, x.size(dim) if x.ndim else 1
+        ctx.args = dim, keepdim, x.size(dim) if x.ndim else None
         ctx.mark_non_differentiable(indices)
         return values, indices
 
@@ -157,12 +157,12 @@ class MinDim(ExtremeOfDim):
 
 
 def put_back(g, indices, dim, keepdim, n):
-    """Zeros of n elements along dim with g at the indices that a selection returned."""
+    """Zeros of n elements along dim with g at the indices that a selection returned; g where the input is 0-d (n is None)."""
     if g is None:
         return None
-    if indices.ndim == 0 and g.ndim == 0 and keepdim is None:
+    if n is None:
         return g
-    if not keepdim and (indices.ndim or n != 1 or dim):
+    if not keepdim:
         g, indices = g.unsqueeze(dim), indices.unsqueeze(dim)
     return apply(Place, g, indices, dim, n)
 
@@ -205,7 +205,7 @@ class Select(Rule):
     @staticmethod
     def forward(ctx, x, indices, dim, keepdim):
         ctx.save(indices)
-        ctx.args = dim, keepdim, x.size(dim) if x.ndim else 1
+        ctx.args = dim, keepdim, x.size(dim) if x.ndim else None
         at = indices if keepdim or not x.ndim else indices.unsqueeze(dim)
         y = backend(x).pick(x, at, dim)
         return y if keepdim or not x.ndim else y.squeeze(dim)

@@ -104,7 +104,7 @@ class Sequential(_Listed):
                 self.add_module(str(i), module)
 
     def forward(self, input):
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
 
@@ -155,7 +155,7 @@ class Sequential(_Listed):
         return self
 
 
-set_sequential(Sequential.forward)
+set_sequential(Sequential.forward, Sequential.__iter__)
 
 
 class ModuleList(_Listed):
