@@ -234,9 +234,12 @@ def _numpy_scalar(dtype, content=b""):
 
 
 def _method(module, name):
-    """A method of a module, which is how hooks are written; getattr itself would reach anything."""
+    """A method of a module, which is how hooks are written, or a scheduler's function; getattr itself would reach anything."""
     from types import FunctionType, MethodType
     from fasttensor.nn import Module
+    from fasttensor.optim.lr_scheduler import CyclicLR
+    if module is CyclicLR and isinstance(CyclicLR.__dict__.get(name), staticmethod):
+        return getattr(CyclicLR, name)
     found = getattr(type(module), name, None) if isinstance(name, str) else None
     if not isinstance(module, Module) or not isinstance(found, FunctionType):
         raise pickle.UnpicklingError(f"Weights only load failed: the file takes attribute {name!r:.80} of a {type(module).__name__}, which is "

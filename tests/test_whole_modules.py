@@ -127,6 +127,14 @@ def test_pytorch_steps_them():
     loaded.step()
     numpy.testing.assert_allclose(q.tolist(), [-0.15, -0.15], rtol=1e-6)      # 1 - 1 - 0.1 * (0.5 + 1)
     assert loaded.get_last_lr() == [0.010000000000000002]
+    for mode in ("triangular2", "exp_range"):
+        cycle = fasttensor.optim.lr_scheduler.CyclicLR(fasttensor.optim.SGD([p], lr=1.0, momentum=0.5), 0.1, 0.5, 2, mode=mode, gamma=0.5)
+        theirs, ours = torch.load(io.BytesIO(saved(cycle)), weights_only=False), fasttensor.load(io.BytesIO(saved(cycle)), weights_only=False)
+        for _ in range(6):
+            for each in (cycle, theirs, ours):
+                each.optimizer.step()
+                each.step()
+        assert cycle.get_last_lr() == theirs.get_last_lr() == ours.get_last_lr()
 
 
 def test_they_load_here():

@@ -1,5 +1,6 @@
 """Schedules that go up and down: CyclicLR, OneCycleLR, CosineAnnealingWarmRestarts."""
 import math
+from functools import partial
 
 from ._schedule import LRScheduler, check_optimizer, function_state, per_group, set_group_value
 
@@ -58,8 +59,7 @@ class CyclicLR(LRScheduler):
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
         self.scale_mode = scale_mode
-        if scale_fn is None:
-            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self._init_scale_fn()
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1, self.base_momentums, self.max_momentums = _start_momentum(
@@ -71,9 +71,27 @@ class CyclicLR(LRScheduler):
         """The height of the triangle at cycle or iteration x, as a part of the full one."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        if self.mode == "triangular":
-            return 1.0
-        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma ** x
+        return self._scale_fn_ref(x)
+
+    def _init_scale_fn(self):
+        if self._scale_fn_custom is not None:
+            return
+        self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
+        # Kept as PyTorch keeps it, whose schedulers read from files look there.
+        self._scale_fn_ref = {"triangular": self._triangular_scale_fn, "triangular2": self._triangular2_scale_fn,
+                              "exp_range": partial(self._exp_range_scale_fn, self.gamma)}[self.mode]
+
+    @staticmethod
+    def _triangular_scale_fn(x):
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x):
+        return 1 / 2.0 ** (x - 1)
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma, x):
+        return gamma ** x
 
     def get_lr(self):
         self._check_called_by_step()
@@ -89,6 +107,7 @@ class CyclicLR(LRScheduler):
     def state_dict(self):
         """As in `LRScheduler`; of a `scale_fn` it holds only the attributes of a callable object."""
         state = super().state_dict()
+        state.pop("_scale_fn_ref", None)
         custom = state["_scale_fn_custom"]
         state["_scale_fn_custom"] = None if custom is None else function_state(custom)
         return state
@@ -98,6 +117,7 @@ class CyclicLR(LRScheduler):
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         if attributes is not None:
             self._scale_fn_custom.__dict__.update(attributes)
+        self._init_scale_fn()
 
 
 class OneCycleLR(LRScheduler):
