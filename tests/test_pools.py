@@ -179,3 +179,16 @@ def test_set_grad_enabled_takes_a_bool():
     with pytest.raises(TypeError, match="must be bool, not str"):
         torch.set_grad_enabled("off")
     assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.add_(1), lambda x: x.masked_fill_(x > 0, 2), lambda x: x.index_add_(0, torch.tensor([0]), torch.ones(1)), lambda x: x.uniform_(),
+    lambda x: x.scatter_(0, torch.tensor([0]), 2.0), lambda x: x.__setitem__(torch.tensor([0]), 2), lambda x: x.resize_(3), lambda x: x.zero_()])
+def test_inference_tensors_are_written_in_inference_mode_only(write):
+    with torch.inference_mode():
+        x = torch.ones(2)
+        write(x)
+        x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="inference tensor"):
+        write(x)
+    assert x.tolist() == [1, 1]

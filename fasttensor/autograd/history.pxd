@@ -1,6 +1,7 @@
 # Views and in-place writes in the graph.
 from fasttensor._core.tensor cimport Tensor, Node, backward_fn
 
+cdef bint check_inference(Tensor x, str name) except False
 cdef bint check_inplace(Tensor x, str name) except False
 cdef bint rebase(Tensor x, Node node, int at=*) except False        # x was overwritten by node, whose input `at` (0) is x
 cdef bint stays_leaf(Tensor x, Node node) except -1

@@ -211,10 +211,15 @@ cdef inline bint of_no_grad(Tensor x) noexcept:
     return x.node is None and x.base is not None and x.base_seq != 0 and x.base.needs_grad
 
 
-cdef bint check_inplace(Tensor x, str name) except False:
+cdef bint check_inference(Tensor x, str name) except False:
     if x.inference and not inference_enabled():
         raise RuntimeError(f"{name}: Inplace update to inference tensor {describe(x)} outside InferenceMode is not allowed."
                            " You can make a clone to get a normal tensor before doing inplace update.")
+    return True
+
+
+cdef bint check_inplace(Tensor x, str name) except False:
+    check_inference(x, name)
     if x.store is not None and x.store.read_only:
         raise RuntimeError(f"{name}: {describe(x)} shows memory that is not writable (a read-only array or buffer): clone() it first")
     if not grad_enabled():

@@ -10,7 +10,7 @@ from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor._core.dispatch import install
 from fasttensor._core.dual cimport any_duals, dual_on, hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
-from fasttensor.autograd.history cimport rebase, stays_leaf, mark_view
+from fasttensor.autograd.history cimport check_inference, rebase, stays_leaf, mark_view
 from fasttensor.autograd.recording import pending
 
 cdef dict LABELS = {}
@@ -265,6 +265,7 @@ def _mark_dirty(Node self, *tensors):
 cdef check_inplace_input(Node node, object t):
     if not isinstance(t, Tensor):
         raise TypeError(f"mark_dirty can only take Tensors, not {type(t).__name__}")
+    check_inference(<Tensor>t, node.label or "in-place operation")
     if node.n_outputs and (<Tensor>t).needs_grad and (<Tensor>t).node is None and not hidden():
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 

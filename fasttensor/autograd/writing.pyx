@@ -8,7 +8,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.element cimport scalar_code, write_element
 from fasttensor.cpu.copy cimport fill
 from fasttensor.autograd.recording cimport requires, add_input, shrink_to
-from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
+from fasttensor.autograd.history cimport check_inference, check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport differentiable_cast
 from fasttensor.autograd.copying cimport to_device, with_channels_last
 from fasttensor.autograd.batched cimport Level, Batched, as_batched, living, padded
@@ -144,6 +144,7 @@ def resize_(self, *sizes, memory_format=None):
         raise RuntimeError("vmap: resize_ of a batched tensor is not supported: use reshape, or a new tensor")
     if requires(x):
         raise RuntimeError("cannot resize variables that require grad")
+    check_inference(x, "resize_")
     if len(shape) > MAX_DIMS:
         raise RuntimeError(f"resize_: a tensor can have at most {MAX_DIMS} dimensions, got {len(shape)}")
     for d in range(len(shape)):

@@ -201,7 +201,7 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
 
 def _in_place(rule, self, function, *args):
     """Fill `self`; its former history ends here."""
-    if needs_history(self):
+    if needs_history(self) or self.is_inference():
         return apply(rule, self, function, *args)
     function(self, *args)
     return self
