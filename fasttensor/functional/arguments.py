@@ -2,6 +2,7 @@
 import functools
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.checks import need_tensor, wrap_of as wrap
 from fasttensor.autograd.index_arguments import check_writable, scalar_like
 from fasttensor.functional.common import give as deliver, in_place
 from fasttensor.functional.results import RESULTS
@@ -9,18 +10,6 @@ from fasttensor.functional.results import RESULTS
 # What the families import from here, some of it from elsewhere.
 __all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_place", "ints", "need_tensor", "RESULTS",
            "scalar_like", "tensor_list", "with_out", "wrap", "wrap_many"]
-
-
-def wrap(x, dim, name):
-    """dim as 0 <= d < x.dim(); a tensor without dimensions has one to wrap by."""
-    rank = x.ndim or 1
-    if type(dim) is not int and (isinstance(dim, bool) or not hasattr(dim, "__index__")):
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
-    dim = dim.__index__()
-    if not -rank <= dim < rank:
-        raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], "
-                         f"but got {dim}) for {description(x)}")
-    return dim + rank if dim < 0 else dim
 
 
 def wrap_many(x, dims, name):
@@ -39,12 +28,6 @@ def ints(values, name):
         return [v.__index__() for v in values]
     except (AttributeError, TypeError):
         raise TypeError(f"{name}(): expected a sequence of ints, got {values!r}") from None
-
-
-def need_tensor(x, name, argument="input", position=1):
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}")
-    return x
 
 
 def tensor_list(tensors, name):

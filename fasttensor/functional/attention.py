@@ -2,6 +2,7 @@
 import math
 import warnings
 
+from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.attention import ScaledDotProductFlashAttentionForCpu as Attention
@@ -11,6 +12,7 @@ from .matmul import linear
 from .dropout import dropout
 from .softmax import softmax
 
+FLOAT32, HALVES = DTYPES["float32"], (DTYPES["float16"], DTYPES["bfloat16"])
 __all__ = []
 METHODS = {}
 NN_FUNCTIONAL = ["scaled_dot_product_attention", "multi_head_attention_forward", "_canonical_mask", "_none_or_dtype"]
@@ -23,7 +25,7 @@ def _check(query, key, value, attn_mask, is_causal):
         if t.dim() < 2:
             raise RuntimeError("scaled_dot_product_attention: Expected query, key, and value to all be at least 2 "
                                f"dimensional, but got {name} with {t.dim()}")
-    if not query.dtype == key.dtype == value.dtype:
+    if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
     if query.device != key.device or query.device != value.device:
@@ -64,7 +66,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
              [0.5000, 0.5000]]])
     """
     _check(query, key, value, attn_mask, is_causal)
-    if query.dtype.name in ("float16", "bfloat16"):
+    if query.dtype in HALVES:
         # scores, weights and sums of half precision stay in float32 until the result
         mask = attn_mask if attn_mask is None or _is_bool(attn_mask) else attn_mask.float()
         return scaled_dot_product_attention(query.float(), key.float(), value.float(), mask, dropout_p, is_causal, scale,
@@ -80,7 +82,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         if value.size(-3) != heads:
             value = value.repeat_interleave(heads // value.size(-3), -3)
     if scale is None:
-        scale = 1.0 / math.sqrt(query.size(-1)) if query.size(-1) else 1.0
+        width = query.size(-1)
+        scale = 1.0 / math.sqrt(width) if width else 1.0
     fused = _fused(query, key, value, attn_mask, dropout_p, is_causal, scale)
     if fused is not None:
         return fused
@@ -89,10 +92,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 def _fused(query, key, value, mask, dropout_p, is_causal, scale):
     """The result of the compiled kernel, or None where it does not apply."""
-    lead = query.shape[:-2]
-    if query.dtype.name != "float32" or query.device.type != "cpu" or dropout_p > 0.0 or query.dim() < 3 or query.numel() == 0 \
-            or key.shape[:-2] != lead or value.shape[:-2] != lead or query.size(-1) != key.size(-1) \
-            or key.size(-2) != value.size(-2) or key.numel() == 0 or value.numel() == 0:
+    q, k, v = tuple(query.shape), tuple(key.shape), tuple(value.shape)      # without Size's own slices, which are Python
+    lead = q[:-2]
+    if query.dtype is not FLOAT32 or not query.is_cpu or dropout_p > 0.0 or len(q) < 3 or 0 in q or 0 in k or 0 in v \
+            or k[:-2] != lead or v[:-2] != lead or q[-1] != k[-1] or k[-2] != v[-2]:
         return None
     if mask is not None:
         if needs_history(mask):
@@ -100,7 +103,7 @@ def _fused(query, key, value, mask, dropout_p, is_causal, scale):
         if not mask.is_floating_point():
             mask = query.new_zeros(mask.shape).masked_fill_(mask == 0, -math.inf)
         mask = mask.expand(*lead, query.size(-2), key.size(-2))
-    if query.dim() <= 4:
+    if len(q) <= 4:
         return apply(Attention, query, key, value, mask, is_causal, scale, _composite)
     flat = [None if t is None else t.reshape(-1, *t.shape[-2:]) for t in (query, key, value, mask)]
     return apply(Attention, *flat, is_causal, scale, _composite).view(*lead, query.size(-2), value.size(-1))

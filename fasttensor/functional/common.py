@@ -2,6 +2,7 @@
 
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
 from fasttensor.autograd.outputs import fit, same_dtype
 from fasttensor.autograd.rule import needs_history
 
@@ -14,31 +15,10 @@ def describe(*values):
     return ", ".join(description(v) for v in values)
 
 
-def check_tensor(name, *values):
-    """Raise TypeError for what is not a Tensor."""
-    for position, value in enumerate(values, 1):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(value).__name__}")
-
-
 def check_dtype(name, value):
     """Raise TypeError for what is neither a dtype nor None."""
     if value is not None and not isinstance(value, dtype_class) and value not in (float, int, bool, complex):
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
-
-
-def wrap_dim(dim, ndim, name):
-    """A dimension number as 0 <= dim < ndim; IndexError outside -ndim .. ndim - 1. A 0-d tensor has dimension 0."""
-    n = ndim or 1
-    try:
-        d = dim.__index__()
-        if type(dim) is bool:       # x.sum(True) is a slip
-            raise AttributeError
-    except AttributeError:
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}") from None
-    if not -n <= d < n:
-        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
-    return d + n if d < 0 else d
 
 
 def wrap_dims(dim, ndim, name, empty_is_all=True):

@@ -219,10 +219,11 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if isinstance(fill_value, Tensor) and dtype is None:
         dtype = fill_value.dtype
-    value = number("full", "fill_value", fill_value)
+    value = fill_value if type(fill_value) is float else number("full", "fill_value", fill_value)
     if out is not None:
         return _fill_out("full", (size,), out, value, dtype)
-    only_strided("full", layout)
+    if layout is not None:
+        only_strided("full", layout)
     made = construct.empty("full", (size,), _dtype_of_number(value) if dtype is None else dtype, device)
     fill_checked(made, value)
     if requires_grad:

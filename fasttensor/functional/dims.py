@@ -1,26 +1,10 @@
 """Arguments that reductions share: dimensions, result dtypes, ``out=`` and NumPy's names."""
-from fasttensor._core.tensor import Tensor, description
-from fasttensor.functional.common import give, wrap_dim
+from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import flag, tensor_argument, wrap
+from fasttensor.functional.common import give
 
-
-def tensor_argument(name, x, keepdim=False):
-    """x, or TypeError where it is no Tensor, or keepdim no bool."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
-    if keepdim is not False and keepdim is not True:
-        flag(name, "keepdim", keepdim)
-    return x
-
-
-def flag(name, argument, value):
-    """TypeError for a switch that is no bool: x.sum(0, 1) is a slip for x.sum((0, 1))."""
-    if value is not False and value is not True and type(value).__name__ not in ("bool", "bool_"):       # numpy's
-        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__}")
-
-
-def wrap(x, dim, name):
-    """One dimension counted from the front; a 0-d tensor accepts 0 and -1."""
-    return wrap_dim(dim, x.ndim, name)
+# What the families import from here, some of it compiled.
+__all__ = ["deliver", "flag", "numpy_names", "require_float", "require_size", "tensor_argument", "wrap", "wrap_all"]
 
 
 def wrap_all(x, dim, name):

@@ -1,10 +1,11 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
 from fasttensor.autograd.batched import find_level, is_inside, spread
+from fasttensor.autograd.checks import check_vector, index_select_dim
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
-from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.arguments import Tensor, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
 from fasttensor.functional.common import in_place
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
@@ -109,6 +110,8 @@ def advanced_getitem(x, index):
     """x[index] where the index holds tensors, lists, arrays or bools."""
     if type(index) is tuple and len(index) == 1:
         index = index[0]
+    if type(index) is list and index and type(index[0]) is int and x.ndim:
+        index = as_index(index, x)
     if isinstance(index, Tensor) and index.ndim and x.ndim:
         return apply(MaskedSelect if index_kind(x, index) == 2 else Index, x, index)
     view, indices = split_index(x, index)
@@ -213,17 +216,7 @@ def fresh(x, *others):
     return spread(copy, *others) if is_inside() else copy
 
 
-def check_vector(index, name):
-    need_tensor(index, name, "index", 3)
-    if index.dim() > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, got {description(index)}")
-    if index.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {description(index)}")
-    return index
-
-
-@with_out
-def index_select(input, dim, index):
+def index_select(input, dim, index, *, out=None):
     """The slices of input along dim at the positions in index (1-d or 0-d, int32 or int64, not negative).
 
     The result has input's shape but ``index.numel()`` along dim. IndexError for a position outside.
@@ -233,12 +226,8 @@ def index_select(input, dim, index):
     tensor([[2],
             [4]])
     """
-    need_tensor(input, "index_select")
-    dim = wrap(input, dim, "index_select")
-    check_vector(index, "index_select")
-    if input.dim() == 0 and index.numel() != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
-    return apply(IndexSelect, input, dim, index)
+    made = apply(IndexSelect, input, index_select_dim(input, dim, index), index)
+    return made if out is None else deliver(out, made, "index_select", True)
 
 
 def index_write(x, dim, index, source, how, name):

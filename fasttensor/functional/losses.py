@@ -27,7 +27,7 @@ def rows_of_classes(name, input, target):
         if target.ndim > 1 or target.numel() != 1:
             raise RuntimeError(f"{name}(): a single sample needs one target, got {description(target)} for {description(input)}")
         return input.unsqueeze(0), target.reshape(1)
-    if target.ndim != input.ndim - 1 or target.shape != input.shape[:1] + input.shape[2:]:
+    if not classes_fit(input, target):
         message = (f"{name}(): Expected target of shape {list(input.shape[:1] + input.shape[2:])} for input {description(input)}, "
                    f"got {description(target)}")
         if target.ndim == 1 and input.ndim == 2 or target.ndim == 0 or input.size(0) != target.size(0):
@@ -37,6 +37,12 @@ def rows_of_classes(name, input, target):
     if input.ndim == 2:
         return input, target
     return input.transpose(1, -1).reshape(-1, input.size(1)), target.unsqueeze(1).transpose(1, -1).reshape(-1)
+
+
+def classes_fit(input, target):
+    """Whether the target is [N, d1, ...] for an input [N, C, d1, ...]."""
+    shape = tuple(input.shape)      # without Size's own slices, which are Python
+    return tuple(target.shape) == shape[:1] + shape[2:]
 
 
 def check_weight(name, weight, classes):
@@ -115,11 +121,11 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         raise RuntimeError(f"nll_loss(): expected target dtype int64, got {description(target)}")
     if input.ndim == 0:
         raise RuntimeError(f"nll_loss(): input must have at least one dimension, got {description(input)}")
-    if input.ndim > 1 and (target.ndim != input.ndim - 1 or target.shape != input.shape[:1] + input.shape[2:]):
+    if input.ndim > 1 and not classes_fit(input, target):
         rows_of_classes("nll_loss", input, target)
     x, t = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
     check_weight("nll_loss", weight, x.size(1))
-    loss = apply(NllLoss, x, t.long(), weight, ignore_index, how)
+    loss = apply(NllLoss, x, t if t.dtype is INT64 else t.long(), weight, ignore_index, how)
     return loss.reshape(target.shape) if how == "none" and input.ndim == 1 else loss
 
 

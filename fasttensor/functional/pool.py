@@ -85,8 +85,9 @@ def regular_windows(name, nd, shape, dtype, kernel_size, stride, padding, dilati
 def windows(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode, average):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
-    return regular_windows(name, nd, input.shape, input.dtype, frozen(kernel_size), frozen(stride), frozen(padding), frozen(dilation),
-                           bool(ceil_mode), average)
+    if type(kernel_size) is list or type(stride) is list or type(padding) is list or type(dilation) is list:
+        kernel_size, stride, padding, dilation = map(frozen, (kernel_size, stride, padding, dilation))
+    return regular_windows(name, nd, input.shape, input.dtype, kernel_size, stride, padding, dilation, bool(ceil_mode), average)
 
 
 def max_pool(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode):

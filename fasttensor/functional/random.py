@@ -24,13 +24,15 @@ _LIMITS = {"bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "int16": (-2*
 
 def _fresh(op, size, named, dtype, device, layout, out):
     """Uninitialised memory for a factory's result."""
-    size = sizes_of(op, size, named.pop("size", None))
+    if named or not size:
+        size = sizes_of(op, size, named.pop("size", None))
     for name in named:
         if name == "names":
             no_names(op, named[name])
         elif name not in ("pin_memory", "memory_format"):
             raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
-    only_strided(op, layout)
+    if layout is not None:
+        only_strided(op, layout)
     if out is not None:
         refuse_leaf(op, out)
         return prepare(out, construct.shape_from(op, size), dtype)
@@ -119,11 +121,10 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     >>> fasttensor.randint(10, (3,))
     tensor([4, 9, 3])
     """
-    args = list(args)
     if size is None:
         if not args or isinstance(args[-1], int):
             raise TypeError("randint() received an invalid combination of arguments: expected (high, size) or (low, high, size) with a tuple of ints as size")
-        size = args.pop()
+        *args, size = args
     if len(args) == 2:
         low, high = args
     elif len(args) == 1 and high is None:
@@ -132,7 +133,10 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
         low = args[0]
     if high is None:
         raise TypeError("randint() missing the argument 'high'")
-    low, high = (0 if low is None else number("randint", "low", low)), number("randint", "high", high)
+    if type(low) is not int:
+        low = 0 if low is None else number("randint", "low", low)
+    if type(high) is not int:
+        high = number("randint", "high", high)
     made = _fresh("randint", (tuple(size),), named, _int64 if dtype is None and out is None else dtype, device, layout, out)
     _from_to(made, low, high, generator)
     return _leaf(made, requires_grad)
@@ -300,6 +304,8 @@ def random_(self, *args, generator=None, **named):
 def _from_to(self, low, high, generator):
     """Integers of [low, high), after PyTorch's checks of what the dtype can hold."""
     low, high = int(low), int(high)
+    if self.dtype is _int64 and -2**63 <= low < high <= 2**63 - 1:      # the usual case
+        return _in_place(rules.Random, self, backend(self).random_from_to_, high - low, low, generator)
     name = self.dtype.name
     if not low < high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")

@@ -144,11 +144,15 @@ def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim,
     if input.dtype.is_complex:
         raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     if dim is None:
-        require_size(input, None, name)
-        return deliver(name, out, apply(whole, input, None, False, least))
+        if not input.numel():
+            require_size(input, None, name)
+        made = apply(whole, input, None, False, least)
+        return made if out is None else deliver(name, out, made)
     d = wrap(input, dim, name)
-    require_size(input, (d,) if input.ndim else None, name)
-    return deliver(name, out, result(*apply(along, input, d, keepdim, least)), True)
+    if not input.numel():
+        require_size(input, (d,) if input.ndim else None, name)
+    made = tuple.__new__(result, apply(along, input, d, keepdim, least))        # without a look at the parts
+    return made if out is None else deliver(name, out, made, True)
 
 
 def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):

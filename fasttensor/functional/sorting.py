@@ -1,18 +1,22 @@
 """Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
+from fasttensor.autograd.checks import topk_arguments
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
-from fasttensor.functional.arguments import Tensor, description, need_tensor, RESULTS, with_out, wrap
+from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, RESULTS, with_out, wrap
 from fasttensor.functional.dims import flag
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
+
+
+named = tuple.__new__       # a result's type and a tuple of its parts, without a look at them
+SortResult, TopkResult = RESULTS["sort"], RESULTS["topk"]
 
 
 def pair(name, values, indices):
     return RESULTS[name](values, indices)
 
 
-@with_out
-def sort(input, dim=-1, descending=False, stable=False):
+def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     """(values, indices) of input sorted along dim.
 
     NaN counts as the greatest value. The order of equal elements is kept with `stable`, and for all dtypes of
@@ -25,7 +29,8 @@ def sort(input, dim=-1, descending=False, stable=False):
     """
     need_tensor(input, "sort")
     flag("sort", "descending", descending)
-    return pair("sort", *apply(Sort, input, wrap(input, dim, "sort"), bool(descending), bool(stable)))
+    made = named(SortResult, apply(Sort, input, wrap(input, dim, "sort"), bool(descending), bool(stable)))
+    return made if out is None else deliver(out, made, "sort", True)
 
 
 def sort_method(self, dim=-1, descending=False, *, stable=False):
@@ -60,8 +65,7 @@ def msort(input):
     return apply(Sort, input, 0, False, True)[0]
 
 
-@with_out
-def topk(input, k, dim=-1, largest=True, sorted=True):
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """(values, indices) of the k largest (or smallest) elements along dim, in order.
 
     RuntimeError where k exceeds the size.
@@ -70,16 +74,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    if not hasattr(k, "__index__") or isinstance(k, bool):
-        raise TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}")
-    need_tensor(input, "topk")
-    dim = wrap(input, dim, "topk")
-    size = input.shape[dim] if input.dim() else 1
-    k = k.__index__()
-    if not 0 <= k <= size:
-        raise RuntimeError(f"topk(): selected index k out of range: k = {k}, size {size} along dimension {dim} of {description(input)}")
-    values, indices = apply(Topk, input, k if input.dim() else 1, dim, bool(largest))
-    return pair("topk", values, indices)
+    k, dim = topk_arguments(input, k, dim)
+    made = named(TopkResult, apply(Topk, input, k, dim, bool(largest)))
+    return made if out is None else deliver(out, made, "topk", True)
 
 
 def drop(values, indices, dim, keepdim):

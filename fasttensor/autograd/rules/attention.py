@@ -13,8 +13,9 @@ class ScaledDotProductFlashAttentionForCpu(Rule):
     @staticmethod
     def forward(ctx, q, k, v, mask, causal, scale, composite):
         out, lse = backend(q).attention(q, k, v, mask, causal, scale)
-        ctx.save(q, k, v, mask, out)
-        ctx.lse, ctx.causal, ctx.scale, ctx.composite = lse, causal, scale, composite
+        if True in ctx.needs_input_grad:
+            ctx.save(q, k, v, mask, out)
+            ctx.lse, ctx.causal, ctx.scale, ctx.composite = lse, causal, scale, composite
         return out
 
     @staticmethod

@@ -44,6 +44,8 @@ class Index(Rule):
 
     @staticmethod
     def forward(ctx, x, *indices):
+        if not ctx.needs_input_grad[0]:
+            return backend(x).index_get(x, indices)
         ctx.kept = [i is None for i in indices]
         ctx.save(*[i for i in indices if i is not None])
         ctx.shape = x.shape
@@ -97,8 +99,9 @@ def shrink(g, shape):
 class IndexSelect(Rule):
     @staticmethod
     def forward(ctx, x, dim, index):
-        ctx.save(index)
-        ctx.dim, ctx.shape = dim, x.shape
+        if ctx.needs_input_grad[0]:
+            ctx.save(index)
+            ctx.dim, ctx.shape = dim, x.shape
         return backend(x).index_select(x, dim, index)
 
     @staticmethod

@@ -13,9 +13,10 @@ class NllLoss(Rule):
 
     @staticmethod
     def forward(ctx, x, target, weight, ignore, reduction):
-        loss, ctx.divisor = backend(x).nll_loss(x, target, weight, ignore, reduction)
-        ctx.save(x, target, weight)
-        ctx.args = ignore, reduction
+        loss, divisor = backend(x).nll_loss(x, target, weight, ignore, reduction)
+        if ctx.needs_input_grad[0]:
+            ctx.save(x, target, weight)
+            ctx.divisor, ctx.args = divisor, (ignore, reduction)
         return loss
 
     @staticmethod

@@ -10,8 +10,9 @@ class MaxPool(Rule):
     @staticmethod
     def forward(ctx, x, windows):
         values, indices = backend(x).max_pool(x, windows)
-        ctx.save(indices)
-        ctx.sizes = tuple(x.shape)[-len(windows):]
+        if ctx.needs_input_grad[0]:
+            ctx.save(indices)
+            ctx.sizes = tuple(x.shape)[-len(windows):]
         return values, indices
 
     @staticmethod
@@ -103,7 +104,8 @@ class AvgPool(Rule):
 
     @staticmethod
     def forward(ctx, x, windows, divisor, count_padding):
-        ctx.sizes, ctx.options = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding)
+        if ctx.needs_input_grad[0]:
+            ctx.sizes, ctx.options = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding)
         return backend(x).avg_pool(x, windows, divisor, count_padding)
 
     @staticmethod

@@ -64,8 +64,9 @@ class Prod(Rule):
     @staticmethod
     def forward(ctx, x, dims, keepdim, code):
         y = backend(x).prod(x, dims, keepdim, code)
-        ctx.save(x, y)
-        ctx.args = x.shape, dims, keepdim
+        if ctx.needs_input_grad[0]:
+            ctx.save(x, y)
+            ctx.args = x.shape, dims, keepdim
         return y
 
     @staticmethod
@@ -100,8 +101,9 @@ class Extreme(Rule):
     @staticmethod
     def forward(ctx, x, dims, keepdim, least):
         y = (backend(x).amin if least else backend(x).amax)(x, dims, keepdim)
-        ctx.save(x, y)
-        ctx.args = x.shape, dims, keepdim
+        if ctx.needs_input_grad[0]:
+            ctx.save(x, y)
+            ctx.args = x.shape, dims, keepdim
         return y
 
     @staticmethod
@@ -137,9 +139,10 @@ class ExtremeOfDim(Rule):
     @staticmethod
     def forward(ctx, x, dim, keepdim, least):
         values, indices = backend(x).extreme(x, dim, keepdim, least)
-        ctx.save(indices)
-        ctx.args = dim, keepdim, x.size(dim) if x.ndim else None
-        ctx.mark_non_differentiable(indices)
+        if ctx.needs_input_grad[0]:
+            ctx.save(indices)
+            ctx.args = dim, keepdim, x.size(dim) if x.ndim else None
+            ctx.mark_non_differentiable(indices)
         return values, indices
 
     @staticmethod
@@ -222,9 +225,9 @@ class Var(Rule):
     @staticmethod
     def forward(ctx, x, dims, correction, keepdim, root, with_mean):
         y, mean = backend(x).var(x, dims, correction, keepdim, root, with_mean)
-        ctx.save(x, y if root else None)
-        ctx.args = x.shape, dims, keepdim
-        ctx.correction = correction
+        if ctx.needs_input_grad[0]:
+            ctx.save(x, y if root else None)
+            ctx.args, ctx.correction = (x.shape, dims, keepdim), correction
         return (y, mean) if with_mean else y
 
     @staticmethod

@@ -17,9 +17,10 @@ class Chosen(Rule):
     @classmethod
     def forward(cls, ctx, x, *args):
         values, indices = getattr(backend(x), cls.kernel)(x, *args)
-        ctx.dim, ctx.shape = args[cls.dim_at], x.shape
-        ctx.save(indices)
-        ctx.mark_non_differentiable(indices)
+        if ctx.needs_input_grad[0]:
+            ctx.dim, ctx.shape = args[cls.dim_at], x.shape
+            ctx.save(indices)
+            ctx.mark_non_differentiable(indices)
         return values, indices
 
     @staticmethod

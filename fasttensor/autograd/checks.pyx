@@ -1,0 +1,114 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Checks of arguments that most public functions begin with; compiled, since a small operation costs little more than them."""
+from cpython.long cimport PyLong_AsLongAndOverflow
+from fasttensor._core.dtype cimport INT32, INT64
+from fasttensor._core.tensor cimport Tensor
+from fasttensor._core.tensor import description
+
+
+cdef bint place(object dim, Py_ssize_t n, Py_ssize_t *found) except -1:
+    """A plain int within -n .. n - 1 counted from the front; False for everything that deserves a closer look."""
+    cdef int beyond = 0
+    cdef Py_ssize_t d
+    if type(dim) is not int:
+        return False
+    d = PyLong_AsLongAndOverflow(dim, &beyond)
+    if beyond or not -n <= d < n:
+        return False
+    found[0] = d + n if d < 0 else d
+    return True
+
+
+def wrap_dim(dim, Py_ssize_t ndim, name):
+    """A dimension number as 0 <= dim < ndim; IndexError outside -ndim .. ndim - 1. A 0-d tensor has dimension 0."""
+    cdef Py_ssize_t n = ndim if ndim else 1, found
+    if place(dim, n, &found):
+        return found
+    if type(dim) is bool or not hasattr(dim, "__index__"):       # x.sum(True) is a slip
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+    d = dim.__index__()
+    if not -n <= d < n:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    return d + n if d < 0 else d
+
+
+def wrap(Tensor x not None, dim, name):
+    """One dimension counted from the front; a 0-d tensor accepts 0 and -1."""
+    return wrap_dim(dim, x.rank, name)
+
+
+def wrap_of(Tensor x not None, dim, name):
+    """As ``wrap``; the error describes the tensor."""
+    cdef Py_ssize_t n = x.rank if x.rank else 1, found
+    if place(dim, n, &found):
+        return found
+    if type(dim) is bool or not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+    d = dim.__index__()
+    if not -n <= d < n:
+        raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
+                         f"but got {d}) for {description(x)}")
+    return d + n if d < 0 else d
+
+
+def flag(name, argument, value):
+    """TypeError for a switch that is no bool: x.sum(0, 1) is a slip for x.sum((0, 1))."""
+    if value is not False and value is not True and type(value).__name__ not in ("bool", "bool_"):       # numpy's
+        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__}")
+
+
+def tensor_argument(name, x, keepdim=False):
+    """x, or TypeError where it is no Tensor, or keepdim no bool."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    if keepdim is not False and keepdim is not True:
+        flag(name, "keepdim", keepdim)
+    return x
+
+
+def need_tensor(x, name, argument="input", position=1):
+    """x, or TypeError where it is no Tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def check_tensor(name, *values):
+    """Raise TypeError for what is not a Tensor."""
+    for position, value in enumerate(values, 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(value).__name__}")
+
+
+def check_vector(index, name):
+    """index, or an error where it is no vector (or 0-d tensor) of int32 or int64."""
+    need_tensor(index, name, "index", 3)
+    if (<Tensor>index).rank > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, got {description(index)}")
+    if (<Tensor>index).code != INT64 and (<Tensor>index).code != INT32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {description(index)}")
+    return index
+
+
+def index_select_dim(x, dim, index):
+    """The dimension of an index_select, after the checks of its arguments."""
+    need_tensor(x, "index_select")
+    dim = wrap_of(x, dim, "index_select")
+    check_vector(index, "index_select")
+    if (<Tensor>x).rank == 0 and (<Tensor>index).count != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+    return dim
+
+
+def topk_arguments(x, k, dim):
+    """(k, dim) of a topk after its checks; a tensor without dimensions has one element and k 1."""
+    cdef Py_ssize_t size
+    if not hasattr(k, "__index__") or isinstance(k, bool):
+        raise TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}")
+    need_tensor(x, "topk")
+    dim = wrap_of(x, dim, "topk")
+    size = (<Tensor>x).sizes[<Py_ssize_t>dim] if (<Tensor>x).rank else 1
+    k = k.__index__()
+    if not 0 <= k <= size:
+        raise RuntimeError(f"topk(): selected index k out of range: k = {k}, size {size} along dimension {dim} of {description(x)}")
+    return (k if (<Tensor>x).rank else 1), dim
