@@ -94,7 +94,8 @@ class Split(Rule):
 
     @staticmethod
     def forward(ctx, x, dim, sizes):
-        ctx.dim, ctx.sizes, ctx.shape = dim, sizes, x.shape
+        if ctx.needs_input_grad[0]:
+            ctx.dim, ctx.sizes, ctx.shape = dim, sizes, x.shape
         parts, start = [], 0
         for n in sizes:
             parts.append(x.narrow(dim, start, n))
@@ -170,7 +171,7 @@ def chunk(input, chunks, dim=0):
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     d = _wrap(input, dim, "chunk")
-    n = -(-input.shape[d] // chunks)
+    n = -(-input.size(d) // chunks)
     if n == 0:
         return apply(Split, input, d, (0,) * chunks)
     return split(input, n, d)
@@ -183,8 +184,8 @@ class Unbind(Rule):
 
     @staticmethod
     def forward(ctx, x, dim):
-        ctx.dim, ctx.shape = dim, x.shape
-        return tuple(x.select(dim, i) for i in range(x.shape[dim]))
+        ctx.dim = dim
+        return tuple([x.select(dim, i) for i in range(x.size(dim))])
 
     @staticmethod
     def backward(ctx, *grads):

@@ -357,8 +357,10 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 
 def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
-    size = sizes_of(op, sizes, named.pop("size", None))
-    no_more(op, named)
+    size = sizes
+    if named or not sizes:
+        size = sizes_of(op, sizes, named.pop("size", None))
+        no_more(op, named)
     made = construct.empty(op, size, self.dtype if dtype is None else dtype, self.device if device is None else device)
     if value is not None:
         fill_checked(made, value)
