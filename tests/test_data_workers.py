@@ -1,9 +1,11 @@
 """Worker processes of a DataLoader: shared memory, errors, seeds, and that none outlives the program."""
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import fasttensor as torch
 from fasttensor.utils import data as D
+from fasttensor.utils.data import transport
 
 ROOT = Path(torch.__file__).resolve().parents[1]
 
@@ -39,6 +42,19 @@ def test_large_batches_travel_whole():
             np.asarray(b["array"])[:] = 1
     row = next(iter(D.DataLoader(Table(), batch_size=None, num_workers=1)))["row"]
     assert row.untyped_storage().nbytes() == 400_000        # not the table
+
+
+def test_what_was_sent_is_not_held():
+    """Memory and open files of a message go with it, not with the next collection of cycles."""
+    gc.disable()
+    try:
+        tensor = torch.zeros(100_000)
+        reference = weakref.ref(tensor)
+        packed = transport.pack([tensor, {"again": tensor}])
+        del tensor, packed
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 def test_more_batches_than_open_files_are_kept():

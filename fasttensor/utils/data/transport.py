@@ -158,6 +158,7 @@ class _Pickler(ForkingPickler):
         if block is None or block in self.own or len(self.own) == KEPT - 1:
             self.buffers.append(view)
         else:
+            block.taken = True          # until it is sent: its tensor may be gone before that
             self.own.append(block)
             self.buffers.append((block, view.nbytes))
         return False
@@ -167,14 +168,23 @@ def pack(message):
     """The pickle of a message, and its large buffers: views, or blocks and sizes."""
     file = io.BytesIO()
     pickler = _Pickler(file)
-    pickler.dump(message)
-    return file.getbuffer(), pickler.buffers
+    try:
+        pickler.dump(message)
+        return file.getbuffer(), pickler.buffers
+    except BaseException:
+        for block in pickler.own:
+            block.taken = False
+        raise
+    finally:
+        # The pickler refers to itself: what it held would stay, with its memory and open files, until the next collection.
+        pickler.clear_memo()
+        pickler.buffers = pickler.own = pickler.found = None
 
 
 def send(connection, packed):
     """Send what `pack` gave through a socket. A block whose tensor the caller still holds is copied: it may change."""
     content, buffers = packed
-    blocks, lengths, places, copies, end = [], [], [], [], 0
+    blocks, lengths, places, copies, held, end = [], [], [], [], [], 0
     for buffer in buffers:
         if isinstance(buffer, tuple):
             block, size = buffer
@@ -183,6 +193,7 @@ def send(connection, packed):
                 blocks.append(block)
                 lengths.append(size)
                 continue
+            held.append(block)
             buffer = block.memory()[:size]
         places += (KEPT, end, buffer.nbytes)
         copies.append((end, buffer))
@@ -191,6 +202,8 @@ def send(connection, packed):
         block = (_kept or Blocks()).take(end)
         for place, view in copies:
             block.write(place, view)
+        for other in held:
+            other.taken = False
         places[::3] = [len(blocks) if number == KEPT else number for number in places[::3]]
         blocks.append(block)
         lengths.append(end)
