@@ -65,7 +65,7 @@ assert float((torch.ones(n) + 1).sum()) == 2 * n
 def test_exhausted_memory_raises():
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "32768", "MALLOC_TRIM_THRESHOLD_": "0",
                    "MALLOC_TOP_PAD_": "0"}        # free memory goes back at once, so that the limit is felt
-    done = subprocess.run([sys.executable, "-c", EXHAUSTED], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", EXHAUSTED], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     if "glibc" in os.confstr("CS_GNU_LIBC_VERSION"):
         assert {"add", "mm", "mode", "conv2d", "conv2d backward", "interpolate", "gather", "fft", "randn"} <= set(done.stdout.splitlines())

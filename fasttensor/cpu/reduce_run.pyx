@@ -95,8 +95,8 @@ cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, P
         f.fold(acc, lanes, m)
 
 
-cdef inline void fold(const Plan *p, int op, const char *base, Py_ssize_t m, Py_ssize_t u, Py_ssize_t end, void *acc,
-                      const void *center) noexcept nogil:
+cdef inline void fold_units(const Plan *p, int op, const char *base, Py_ssize_t m, Py_ssize_t u, Py_ssize_t end, void *acc,
+                            const void *center) noexcept nogil:
     cdef const ft_reduction *f = FT_REDUCTIONS[op][p.kind]
     f.start_acc(acc, m)
     if u >= end:            # nothing to reduce: the neutral value
@@ -152,17 +152,17 @@ cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         if p.groups > 1:
             op = p.first if p.stage == 0 and p.first >= 0 else p.op
             c = p.center + slot * FT_KIND_SIZE[p.kind] if p.stage else NULL
-            fold(p, op, p.x + off, m, u, e, p.acc + (g * p.n_out + slot) * FT_REDUCTIONS[op][p.kind].acc_size, c)
+            fold_units(p, op, p.x + off, m, u, e, p.acc + (g * p.n_out + slot) * FT_REDUCTIONS[op][p.kind].acc_size, c)
             continue
         c = NULL
         if p.first >= 0:
-            fold(p, p.first, p.x + off, m, u, e, acc, NULL)
+            fold_units(p, p.first, p.x + off, m, u, e, acc, NULL)
             ft_centers(acc, p.first, p.kind, <double>p.n_red, m, center, rest)
             if p.out2 != NULL:
                 ft_finish(acc, p.first, p.kind, P_DIVIDE, <double>p.n_red, NULL, m,
                           p.out2 + where * FT_SIZE[p.out2_code], p.out2_code, p.kout[0] * FT_SIZE[p.out2_code], p.n_red)
             c = center
-        fold(p, p.op, p.x + off, m, u, e, acc, c)
+        fold_units(p, p.op, p.x + off, m, u, e, acc, c)
         if p.op == R_SSD:
             ft_recenter(acc, <double>p.n_red, m, rest)
         ft_finish(acc, p.op, p.kind, p.post, p.par, c, m, p.out + where * item, p.out_code, p.kout[0] * item, p.n_red)
