@@ -67,10 +67,12 @@ NAMES = {
         "functional.matmul": "bmm dot ger inner matmul mm mv outer vdot",
         "functional.matrix_functions": "det lobpcg logdet matrix_exp pca_lowrank pinverse slogdet svd_lowrank",
         "functional.memory": "AcceleratorError OutOfMemoryError from_file",
+        "functional.moments": "std std_mean var var_mean",
         "functional.native_norm": "batch_norm instance_norm native_batch_norm native_group_norm native_layer_norm",
         "functional.norm": "group_norm layer_norm rms_norm",
         "functional.numeric_info": "e finfo iinfo inf nan newaxis pi",
         "functional.padding": "channel_shuffle constant_pad_nd pixel_shuffle pixel_unshuffle",
+        "functional.part_scatters": "as_strided_scatter diagonal_scatter select_scatter slice_scatter",
         "functional.pool": "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d",
         "functional.printing": "get_printoptions set_printoptions",
         "functional.quantile": "mode nanquantile quantile",
@@ -79,11 +81,9 @@ NAMES = {
             "randn_like randperm seed set_rng_state",
         "functional.ranges": "arange eye linspace logspace range tril_indices triu_indices",
         "functional.rearranging":
-            "as_strided_scatter atleast_1d atleast_2d atleast_3d broadcast_tensors diag diag_embed diagflat diagonal_scatter "
-            "flip fliplr flipud repeat_interleave roll rot90 select_scatter slice_scatter tile tril triu unravel_index",
-        "functional.reduction":
-            "all amax amin aminmax any argmax argmin count_nonzero logsumexp max mean min nanmean nansum prod std std_mean sum "
-            "var var_mean",
+            "atleast_1d atleast_2d atleast_3d broadcast_tensors diag diag_embed diagflat flip fliplr flipud repeat_interleave "
+            "roll rot90 tile tril triu unravel_index",
+        "functional.reduction": "all amax amin aminmax any argmax argmin count_nonzero logsumexp max mean min nanmean nansum prod sum",
         "functional.removed": "eig lstsq matrix_rank solve symeig",
         "functional.rnn": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
         "functional.sampling": "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
@@ -205,7 +205,7 @@ METHODS = {
     "functional.chains": "matrix_power",
     "functional.complex_parts": "adjoint conj is_conj is_neg resolve_conj resolve_neg",
     "functional.convert": "__array__ __array_priority__ __array_wrap__ __deepcopy__ __dlpack__ __dlpack_device__ __reduce_ex__ new numpy tolist",
-    "functional.creation": "fill new_empty new_empty_strided new_full new_ones new_zeros",
+    "functional.creation": "fill",
     "functional.data": "new_tensor",
     "functional.decompositions": "cholesky geqrf lu qr svd",
     "functional.distance": "dist norm renorm renorm_",
@@ -225,15 +225,14 @@ METHODS = {
     "functional.matmul": "bmm dot ger inner matmul mm mv outer vdot",
     "functional.matrix_functions": "det logdet matrix_exp pinverse slogdet",
     "functional.memory": "__array_namespace__ dim_order share_memory_ storage storage_type to_dense to_device",
+    "functional.moments": "std var",
+    "functional.new_tensors": "new_empty new_empty_strided new_full new_ones new_zeros",
+    "functional.part_scatters": "as_strided_scatter diagonal_scatter select_scatter slice_scatter",
     "functional.printing": "__format__",
     "functional.quantile": "mode nanquantile quantile",
     "functional.random": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_",
-    "functional.rearranging":
-        "as_strided_scatter diag diag_embed diagflat diagonal_scatter flip fliplr flipud repeat repeat_interleave roll rot90 "
-        "select_scatter slice_scatter tile tril tril_ triu triu_",
-    "functional.reduction":
-        "all amax amin aminmax any argmax argmin count_nonzero logsumexp max mean min nanmean nansum prod std sum sum_to_size "
-        "var",
+    "functional.rearranging": "diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile tril tril_ triu triu_",
+    "functional.reduction": "all amax amin aminmax any argmax argmin count_nonzero logsumexp max mean min nanmean nansum prod sum sum_to_size",
     "functional.removed": "eig lstsq solve symeig",
     "functional.scan": "cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp",
     "functional.scattering": "gather scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_",

@@ -67,7 +67,9 @@ def test_marks_for_compilers_and_exporters():
     assert dynamo.disable(len) is len and dynamo.disable()(len) is len and not dynamo.is_compiling()
     with dynamo.config.patch(suppress_errors=True):
         assert dynamo.config.suppress_errors
-    assert not dynamo.config.suppress_errors
+    with dynamo.config.patch({"made_up": 1}):
+        assert dynamo.config.made_up == 1
+    assert not hasattr(dynamo.config, "made_up") and not dynamo.config.suppress_errors
     assert jit.annotations.BroadcastingList2[int] is int and jit._overload(len) is len
     assert onnx.symbolic_helper.parse_args("v")(len) is len and onnx.register_custom_op_symbolic("a::b", len, 11) is None
     assert quantization.QuantStub()(3) == 3

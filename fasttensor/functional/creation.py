@@ -356,56 +356,6 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     return made
 
 
-def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
-    size = sizes
-    if named or not sizes:
-        size = sizes_of(op, sizes, named.pop("size", None))
-        no_more(op, named)
-    made = construct.empty(op, size, self.dtype if dtype is None else dtype, self.device if device is None else device)
-    if value is not None:
-        fill_checked(made, value)
-    if requires_grad:
-        made.requires_grad = True
-    return made
-
-
-def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
-    """Uninitialised, of the given sizes and this tensor's dtype and device."""
-    if layout is not None:
-        only_strided("new_empty", layout)
-    return _new(self, size, dtype, device, requires_grad, "new_empty", **named)
-
-
-def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
-    """Zeros of the given sizes and this tensor's dtype and device."""
-    if layout is not None:
-        only_strided("new_zeros", layout)
-    return _new(self, size, dtype, device, requires_grad, "new_zeros", 0, **named)
-
-
-def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **named):
-    """Ones of the given sizes and this tensor's dtype and device."""
-    if layout is not None:
-        only_strided("new_ones", layout)
-    return _new(self, size, dtype, device, requires_grad, "new_ones", 1, **named)
-
-
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """One value everywhere, of the given sizes and this tensor's dtype and device."""
-    if layout is not None:
-        only_strided("new_full", layout)
-    return _new(self, (tuple(size),), dtype, device, requires_grad, "new_full", number("new_full", "fill_value", fill_value))
-
-
-def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Uninitialised, of the given sizes and strides and this tensor's dtype and device."""
-    if layout is not None:
-        only_strided("new_empty_strided", layout)
-    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype,
-                         device=self.device if device is None else device, requires_grad=requires_grad)
-
-
 __all__ = ["empty", "zeros", "ones", "full", "scalar_tensor", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like",
            "full_like", "fill", "fill_", "zero_"]
-METHODS = {"fill": fill, "new_empty": new_empty, "new_zeros": new_zeros, "new_ones": new_ones, "new_full": new_full,
-           "new_empty_strided": new_empty_strided}
+METHODS = {"fill": fill}

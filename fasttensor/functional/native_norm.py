@@ -3,7 +3,7 @@ from fasttensor._core.tensor import description
 from fasttensor.functional import norm as functions
 from fasttensor.functional.arguments import with_out
 from fasttensor.functional.norm import group_norm, layer_norm, normalized
-from fasttensor.functional.reduction import var_mean
+from fasttensor.functional.moments import var_mean
 
 __all__ = ["batch_norm", "instance_norm", "native_layer_norm", "native_batch_norm", "native_group_norm"]
 METHODS = {}

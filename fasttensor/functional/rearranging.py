@@ -1,13 +1,11 @@
 """Elements moved about: flip, roll, rot90, repeat, tile, triangles, diagonals, writes into a part."""
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu, ViewScatter
+from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
                                              wrap, wrap_many)
-from fasttensor.functional.common import check_tensor
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90", "tile", "repeat_interleave", "tril", "triu", "diag", "diag_embed",
-           "diagflat", "diagonal_scatter", "select_scatter", "slice_scatter",
-           "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "unravel_index"]
+           "diagflat", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "unravel_index"]
 
 
 def need_sizes(args, value, name, argument):
@@ -257,71 +255,6 @@ def diagflat(input, offset=0):
     return diag_embed(input.reshape(-1), offset)
 
 
-def into_part(input, src, view, name):
-    need_tensor(input, name)
-    need_tensor(src, name, "src", 2)
-    if src.dtype is not input.dtype:
-        src = src.to(input.dtype)
-    return apply(ViewScatter, input, src, view)
-
-
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """A copy of input whose diagonal is src.
-
-    >>> import fasttensor as torch
-    >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
-    tensor([[1., 0.],
-            [0., 1.]])
-    """
-    return into_part(input, src, lambda t: t.diagonal(offset, dim1, dim2), "diagonal_scatter")
-
-
-def select_scatter(input, src, dim, index):
-    """A copy of input in which the slice at index along dim is src.
-
-    >>> import fasttensor as torch
-    >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
-    tensor([[0., 0.],
-            [1., 1.]])
-    """
-    return into_part(input, src, lambda t: t.select(dim, index), "select_scatter")
-
-
-@with_out
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
-    """A copy of input in which the slice start:end:step along dim is src.
-
-    >>> import fasttensor as torch
-    >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
-    tensor([0., 1., 1.])
-    """
-    check_tensor("slice_scatter", input, src)
-    at = (slice(None),) * wrap(input, dim, "slice_scatter") + (slice(start, end, step),)
-    part = input.detach()[at]
-    if src.shape != part.shape:
-        src = src.expand(part.shape)
-    return into_part(input, src, lambda t: t[at], "slice_scatter")
-
-
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of input in which the elements of ``input.as_strided(size, stride, storage_offset)`` are src.
-
-    >>> import fasttensor as torch
-    >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
-    tensor([1., 0., 1., 0.])
-    """
-    def part(t):
-        return t.as_strided(size, stride, storage_offset)
-    offset = input.storage_offset()
-    if input.is_contiguous() and offset == 0:
-        return into_part(input, src, part, "as_strided_scatter")
-    # places are those of the memory below, of which the copy keeps the layout
-    if storage_offset is None:
-        storage_offset = offset
-    whole = input.as_strided((input.untyped_storage().nbytes() // input.element_size(),), (1,), 0)
-    return into_part(whole, src, part, "as_strided_scatter").as_strided(input.shape, input.stride(), offset)
-
-
 def each(tensors, name, function):
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return function(tensors[0])
@@ -414,7 +347,5 @@ def unravel_index(indices, shape):
 
 METHODS = {"flip": flip, "fliplr": fliplr, "flipud": flipud, "roll": roll, "rot90": rot90, "repeat": repeat, "tile": tile,
            "repeat_interleave": repeat_interleave, "tril": tril, "triu": triu, "tril_": in_place(tril),
-           "triu_": in_place(triu), "diag": diag, "diag_embed": diag_embed, "diagflat": diagflat,
-           "diagonal_scatter": diagonal_scatter, "select_scatter": select_scatter, "slice_scatter": slice_scatter,
-           "as_strided_scatter": as_strided_scatter}
+           "triu_": in_place(triu), "diag": diag, "diag_embed": diag_embed, "diagflat": diagflat}
 NN_FUNCTIONAL = []

@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extremes, logical tests, moments."""
+"""Reductions: sums, products, extremes, logical tests."""
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
@@ -7,7 +7,6 @@ from fasttensor.autograd.rules import reduce as rules
 from fasttensor.autograd.sums import mean, sum
 from fasttensor.functional.dims import (
     deliver,
-    flag,
     numpy_names,
     require_float,
     require_size,
@@ -18,7 +17,7 @@ from fasttensor.functional.dims import (
 from fasttensor.functional.results import RESULTS
 
 __all__ = ["sum", "nansum", "mean", "nanmean", "prod", "amax", "amin", "max", "min", "aminmax", "argmax", "argmin", "any",
-           "all", "count_nonzero", "var", "std", "var_mean", "std_mean", "logsumexp"]
+           "all", "count_nonzero", "logsumexp"]
 
 MaxResult = RESULTS["max"]
 MinResult = RESULTS["min"]
@@ -278,92 +277,6 @@ def count_nonzero(input, dim=None):
     return backend(input).count_nonzero(input, wrap_all(input, dim, "count_nonzero"))
 
 
-def moment_arguments(name, args, dim, unbiased, correction, keepdim):
-    """var(x, unbiased), var(x, dim, unbiased, keepdim) and var(x, dim, *, correction, keepdim)."""
-    args = list(args)
-    if args and isinstance(args[0], bool):
-        unbiased = args.pop(0)
-    elif args:
-        dim = args.pop(0)
-        if args:
-            unbiased = args.pop(0)
-        if args:
-            keepdim = args.pop(0)
-    if args:
-        raise TypeError(f"{name}(): too many positional arguments")
-    if unbiased is not None:
-        if correction is not None:
-            raise TypeError(f"{name}(): give either unbiased or correction, not both")
-        flag(name, "unbiased", unbiased)
-        correction = int(unbiased)
-    return dim, 1 if correction is None else correction, keepdim
-
-
-def moment(name, rule, root, with_mean, input, dim, correction, keepdim):
-    tensor_argument(name, input, keepdim)
-    if input.dtype.is_complex:
-        return complex_moment(name, root, with_mean, input, dim, correction, keepdim)
-    if not input.dtype.is_floating_point:
-        raise RuntimeError(f"{name}: only support floating point and complex dtypes, got {description(input)}; convert with .float()")
-    return apply(rule, input, wrap_all(input, dim, name), float(correction), keepdim, root, with_mean)
-
-
-def complex_moment(name, root, with_mean, input, dim, correction, keepdim):
-    # The variance of a complex number is that of its real and imaginary parts together.
-    real, imag = input.real, input.imag
-    total = var(real, dim, correction=correction, keepdim=keepdim) + var(imag, dim, correction=correction, keepdim=keepdim)
-    total = total.sqrt() if root else total
-    return (total, mean(input, dim, keepdim)) if with_mean else total
-
-
-def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
-    """Variance over all dimensions or `dim`, with divisor n - correction (default 1), by two passes.
-
-    >>> import fasttensor as torch
-    >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
-    tensor(1.)
-    """
-    if names:
-        dim, keepdim = numpy_names("var", names, dim, keepdim)
-    dim, correction, keepdim = moment_arguments("var", args, dim, unbiased, correction, keepdim)
-    return deliver("var", out, moment("var", rules.Var, False, False, input, dim, correction, keepdim))
-
-
-def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
-    """Standard deviation, the root of `var`; its gradient is 0 where it is 0.
-
-    >>> import fasttensor as torch
-    >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
-    tensor(1.)
-    """
-    if names:
-        dim, keepdim = numpy_names("std", names, dim, keepdim)
-    dim, correction, keepdim = moment_arguments("std", args, dim, unbiased, correction, keepdim)
-    return deliver("std", out, moment("std", rules.Std, True, False, input, dim, correction, keepdim))
-
-
-def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
-    """(variance, mean) in one go.
-
-    >>> import fasttensor as torch
-    >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
-    (tensor(1.), tensor(2.))
-    """
-    dim, correction, keepdim = moment_arguments("var_mean", args, dim, unbiased, correction, keepdim)
-    return moment("var_mean", rules.VarMean, False, True, input, dim, correction, keepdim)
-
-
-def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
-    """(standard deviation, mean) in one go.
-
-    >>> import fasttensor as torch
-    >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
-    (tensor(1.), tensor(2.))
-    """
-    dim, correction, keepdim = moment_arguments("std_mean", args, dim, unbiased, correction, keepdim)
-    return moment("std_mean", rules.StdMean, True, True, input, dim, correction, keepdim)
-
-
 def logsumexp(input, dim, keepdim=False, *, out=None):
     """log(sum(exp(input))) over `dim`, with the largest element taken out of the exponents.
 
@@ -407,6 +320,6 @@ def sum_to_size(self, *size):
     return self.sum(dims, True).reshape(size) if dims else self
 
 
-METHODS = {name: globals()[name] for name in __all__ if name not in ("var_mean", "std_mean")}
+METHODS = {name: globals()[name] for name in __all__}
 METHODS["sum_to_size"] = sum_to_size
 SPECIAL = ["logsumexp"]

@@ -16,11 +16,12 @@ class _Config:
     def patch(self, *options, **values):
         """A context in which options have other values."""
         values = {**(options[0] if options and isinstance(options[0], dict) else {}), **values}
-        before = {name: getattr(self, name, None) for name in values}
+        before = dict(self.__dict__)
         self.__dict__.update(values)
         try:
             yield
         finally:
+            self.__dict__.clear()
             self.__dict__.update(before)
 
 
