@@ -180,8 +180,10 @@ def test_random_numbers_of_workers_are_pytorchs():
 
 
 PROGRAM = """
-import os, sys, time
+import os, signal, sys, time
 import fasttensor as torch
+
+signal.signal(signal.SIGINT, signal.default_int_handler)      # a shell's background jobs begin without it
 
 class Waits(torch.utils.data.Dataset):
     def __len__(self):

@@ -95,3 +95,15 @@ def test_hooks_of_nodes_see_both_gradients():
     y.grad_fn.register_hook(lambda into, out: seen.append((into[0].tolist(), out[0].tolist())))
     (y * 1).sum().backward()
     assert seen == [(pytest.approx([20.085537] * 2), [1.0, 1.0])]
+
+
+def test_a_leaf_takes_the_memory_of_its_first_gradient():
+    places = []
+
+    def make():
+        made = t.ones(300, 300)
+        places.append(made.data_ptr())
+        return made
+    x = t.zeros(300, 300, requires_grad=True)
+    Given.apply(x, make).sum().backward()
+    assert [x.grad.data_ptr()] == places

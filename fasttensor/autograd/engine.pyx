@@ -5,9 +5,6 @@ latest first, once all of theirs have. Accumulators and counts live in the nodes
 themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, for `grad()`, to the
 inputs that were asked for.
 """
-from cpython.pythread cimport (
-    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_get_thread_ident, PyThread_release_lock, PyThread_type_lock)
-
 from fasttensor._core.tensor cimport Tensor, Node, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
 from fasttensor._core.dual cimport dual_on, hidden, set_hidden
@@ -20,28 +17,8 @@ from fasttensor.autograd.accumulate cimport (
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
 cdef unsigned long _floor = 0               # the next run leaves out nodes up to this number
-# Runs share the state in nodes, so one thread at a time; a run may start another (checkpointing).
-cdef PyThread_type_lock _lock = PyThread_allocate_lock()
-cdef unsigned long _owner = 0
-cdef int _depth = 0
 
-
-cdef void lock() noexcept:
-    global _owner, _depth
-    cdef unsigned long me = PyThread_get_thread_ident()
-    if not (_depth and _owner == me):       # the GIL guards these two
-        if not PyThread_acquire_lock(_lock, NOWAIT_LOCK):
-            with nogil:
-                PyThread_acquire_lock(_lock, WAIT_LOCK)
-        _owner = me
-    _depth += 1
-
-
-cdef void unlock() noexcept:
-    global _depth
-    _depth -= 1
-    if not _depth:
-        PyThread_release_lock(_lock)
+include "engine_lock.pxi"
 
 
 cdef class Sweep:
@@ -166,7 +143,11 @@ cdef class Sweep:
         if self.captured is not None and id(leaf) in self.captured:
             self.results[self.captured[id(leaf)]] = got
         if self.accumulate and (not self.selective or leaf.needed):
-            accumulate_grad(leaf, got.detach() if self.hide else got, self.create and not self.hide)
+            # not in one expression: its temporary would count as a second holder, and every gradient would be copied
+            if self.hide:
+                accumulate_grad(leaf, got.detach(), False)
+            else:
+                accumulate_grad(leaf, got, self.create)
             if leaf.meta is not None:
                 for hook in list((leaf.meta.get("post_hooks") or {}).values()):
                     hook(leaf)
