@@ -9,7 +9,7 @@ tensor(5)
 """
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
-from fasttensor.functional import distance, reduction, scan
+from fasttensor.functional import distance, moments, reduction, scan
 from fasttensor.functional import softmax as softmaxes
 from fasttensor.functional.dims import wrap_all
 
@@ -152,7 +152,7 @@ def variance(name, input, dim, unbiased, correction, keepdim, dtype, mask):
         x = x.float()
     dim = dims_of(dim)
     if mask is None:
-        return reduction.var(x, dim=dim, correction=correction, keepdim=keepdim)
+        return moments.var(x, dim=dim, correction=correction, keepdim=keepdim)
     inside = expanded(name, x, mask)
     n = reduction.sum(inside, dim, True)
     centred = x - reduction.sum(filled(name, x, mask, 0), dim, True) / n
