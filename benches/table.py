@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 SIZE = 65_536
+FURTHER = "float64", "bfloat16", "float16", "int64", "int32", "complex64"
 FOLDER = Path(__file__).resolve().parents[1] / "fasttensor" / "_optable"
 
 
@@ -89,21 +90,32 @@ def operands_of(op, t, dtype, size):
         elif dtype.startswith("int"):
             made.append(t.randint(max(int(low), 1), max(int(high), 9), (size,), dtype=getattr(t, dtype)))
         elif dtype.startswith("complex"):
-            made.append(t.complex(t.rand(size) * (high - low) + low, t.rand(size)))
+            made.append(t.complex(t.rand(size) * (high - low) + low, t.rand(size)).to(getattr(t, dtype)))
         elif dtype == "bool":
             made.append(t.rand(size) < 0.5)
         else:
-            made.append(t.rand(size) * (high - low) + low)
+            made.append((t.rand(size) * (high - low) + low).to(getattr(t, dtype)))
     return made
 
 
+def usual(op):
+    """The dtype of a row's first case."""
+    if op.name in ("_real", "_imag"):
+        return "complex64"
+    return next((d for d in ("float32", "int64", "complex64", "bool") if d in op.dtypes), op.dtypes[0])
+
+
 def case_names():
-    """The names of all table cases, "op/NAME" and "grad/NAME"."""
+    """The names of all table cases: "op/NAME" and "grad/NAME", and "op.DTYPE/NAME" for a row's further dtypes."""
     names = []
     for op in load_rows():
         names.append("op/" + op.name)
         if any(op.gradients) and "float32" in op.dtypes:
             names.append("grad/" + op.name)
+        names += [f"op.{dtype}/{op.name}" for dtype in FURTHER if dtype in op.dtypes and dtype != usual(op)
+                  and (op.name, dtype) != ("_masked_scale", "complex64")]         # dropout takes real numbers
+        if any(op.gradients) and "float64" in op.dtypes and usual(op) == "float32":
+            names.append("grad.float64/" + op.name)
     return names
 
 
@@ -112,10 +124,8 @@ def build(name, t, size=SIZE):
     kind, row = name.split("/", 1)
     op = next(op for op in load_rows() if op.name == row)
     function = function_of(op, t)
-    dtype = next((d for d in ("float32", "int64", "complex64", "bool") if d in op.dtypes), op.dtypes[0])
-    if op.name in ("_real", "_imag"):
-        dtype = "complex64"
-    operands = operands_of(op, t, dtype, size)
+    kind, _, dtype = kind.partition(".")
+    operands = operands_of(op, t, dtype or usual(op), size)
     if kind == "op":
         def forward():
             with t.no_grad():

@@ -1,6 +1,7 @@
 """Every operation has a benchmark case, and every case runs."""
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -27,6 +28,47 @@ report = load("report")
 memory = load("memory")
 scaling = load("scaling")
 accuracy = load("accuracy")
+families = load("families")
+# Modules whose functions compute nothing with elements, and names without arithmetic elsewhere.
+NO_ARITHMETIC = {f"functional.{name}" for name in """checks control memory numeric_info printing random removed streams switches convert view_copies
+                 complex_parts basics""".split()}
+NO_CASE = {"LinAlgError", "LinearCrossEntropyOptions", "_canonical_mask", "_none_or_dtype", "broadcast_shapes"}
+
+
+def timed_names():
+    """Every name in the sources of the cases, and the names of the cases."""
+    sources = [case for group in families.cases.CASES.values() for case in group.items()]
+    return {word for name, source in sources for word in (name.split(".")[0], *re.findall(r"\w+", source))}
+
+
+def test_every_public_function_has_a_case():
+    from fasttensor import _names
+    timed = timed_names() | {op.name for op in table.load_rows()}
+    missing = []
+    places = {"__all__": fasttensor, "NN_FUNCTIONAL": fasttensor.nn.functional, "SPECIAL": fasttensor.special, "LINALG": fasttensor.linalg,
+              "FFT": fasttensor.fft}
+    called = {id(getattr(place, name, None)) for name in timed for place in places.values()}      # other names of the same function
+    for kind, modules in _names.NAMES.items():
+        for module, names in modules.items():
+            for name in names.split() if module not in NO_ARITHMETIC else ():
+                # the in-place form, the copying form and the form with indices run the kernel of the plain one
+                stem = re.sub("(_|_copy|_with_indices)$", "", name)
+                known = [n in timed or n in NO_CASE or id(getattr(places[kind], n, missing)) in called for n in (name, stem)]
+                if not any(known):
+                    missing.append(f"{module}.{name}")
+    assert not missing, "add a case to benches/cases"
+
+
+def test_every_case_of_a_family_runs():
+    """All of them in one test: each takes less than a millisecond on the small operands."""
+    failed = {}
+    for name in families.case_names():
+        if not name.endswith(".large"):
+            try:
+                families.build(name, fasttensor)()
+            except Exception as error:
+                failed[name] = f"{type(error).__name__}: {error}"
+    assert not failed
 
 
 def test_every_row_has_a_case():

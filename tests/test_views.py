@@ -182,3 +182,9 @@ def test_gradients_of_parts_of_an_expanded_tensor():
 def test_view_copy_of_any_strides():
     x = torch.arange(4.0).view(1, 2, 2).expand(3, 2, 2)
     assert torch.view_copy(x, (6, 2))[-1].tolist() == [2.0, 3.0] and torch.view_copy(torch.ones(2), torch.int32).dtype is torch.int32
+
+
+def test_broadcast_to_takes_a_size_or_several_numbers():
+    x = torch.arange(3)
+    for y in (x.broadcast_to(2, 3), x.broadcast_to((2, 3)), x.broadcast_to(size=(2, 3)), torch.broadcast_to(x, (2, 3))):
+        assert y.tolist() == [[0, 1, 2], [0, 1, 2]]

@@ -87,6 +87,11 @@ def broadcast_to(input, size):
     return input.expand(size)
 
 
+def broadcast_to_method(self, *size, **named):
+    """The tensor expanded to a size, given as one argument or as several."""
+    return self.expand(*size, **named)
+
+
 class Split(Rule):
     """Consecutive parts of a dimension; the gradient is one concatenation."""
     name = "SplitBackward0"
@@ -242,7 +247,7 @@ METHODS = {
     "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": reinterpret.size, "stride": reinterpret.stride,
     "dim": reinterpret.dim, "ndimension": reinterpret.dim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
     "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": _split_method, "split_with_sizes": split_with_sizes, "unbind": unbind,
-    "unsafe_chunk": chunk, "unsafe_split": unsafe_split, "broadcast_to": broadcast_to, "untyped_storage": untyped_storage,
+    "unsafe_chunk": chunk, "unsafe_split": unsafe_split, "broadcast_to": broadcast_to_method, "untyped_storage": untyped_storage,
     "is_inference": reinterpret.is_inference, "get_device": get_device, "unsafe_split_with_sizes": split_with_sizes,
     "is_pinned": lambda self, device=None: False,
     "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),

@@ -4,10 +4,10 @@ the formulas of ``torch.signal.windows`` (symmetric by default).
 Computed in float64, then rounded to the dtype. The formulas are those of F. Harris, "On the use of windows for
 harmonic analysis with the discrete Fourier transform".
 """
-from math import cos, exp, pi, sqrt
+from math import pi
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
-from fasttensor.functional.data import tensor
+from fasttensor.functional.ranges import arange
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 METHODS = {}
@@ -23,45 +23,37 @@ def points(name, M, sym):
 
 
 def made(name, M, sym, weight, dtype, layout, device, requires_grad, pin_memory=False):
-    """weight(k, N) for k < M, of N points."""
+    """weight(k, N) of N points, k being the tensor of all indices below M."""
     dtype = get_default_dtype() if dtype is None else dtype
     if layout is not None and getattr(layout, "name", str(layout)) != "strided" and not str(layout).endswith("strided"):
         raise ValueError(f"{name}: is implemented for strided tensors only, got: {layout}")
     if dtype.name not in ("float32", "float64"):
         raise ValueError(f"{name}: expects float32 or float64 dtypes, got: {dtype}")
     n = points(name, M, sym)
-    values = [1.0] if M == 1 else [weight(k, n) for k in range(M)]
-    y = tensor(values, dtype=DTYPES["float64"]).to(dtype)
+    k = arange(int(M), dtype=DTYPES["float64"])
+    y = (weight(k, n) if M > 1 else k + 1.0).to(dtype)
     y = y if device is None else y.to(device)
     return y.requires_grad_() if requires_grad else y
 
 
 def cosines(coefficients):
     def weight(k, n):
-        return sum((-1) ** i * a * cos(2 * pi * i * k / (n - 1)) for i, a in enumerate(coefficients))
+        angle = k * (2 * pi / (n - 1))
+        total = coefficients[0]
+        for i, a in enumerate(coefficients[1:], 1):
+            total = (angle * i).cos_() * ((-1) ** i * a) + total
+        return total if len(coefficients) > 1 else k.new_full(k.shape, total)
     return weight
 
 
 def triangle(k, n):
-    return 1 - abs(2 * k / (n - 1) - 1)
-
-
-def bessel(x):
-    """The modified Bessel function of order 0 by its series."""
-    total = term = 1.0
-    k = 1
-    while term > 1e-18 * total:
-        term *= (x / (2 * k)) ** 2
-        total += term
-        k += 1
-    return total
+    return 1 - (k * (2 / (n - 1)) - 1).abs_()
 
 
 def kaiser_weight(beta):
-    largest = bessel(abs(beta))
-
     def weight(k, n):
-        return bessel(abs(beta) * sqrt(max(0.0, 1 - (2 * k / (n - 1) - 1) ** 2))) / largest
+        inside = 1 - (k * (2 / (n - 1)) - 1).square_()
+        return (inside.clamp_(min=0.0).sqrt_() * abs(beta)).i0_() / k.new_full((), abs(beta)).i0_()
     return weight
 
 
@@ -143,7 +135,7 @@ def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
 
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """Half a period of the sine."""
-    return made("cosine", M, sym, lambda k, n: cos(pi * ((k + 0.5) / n - 0.5)), dtype, layout, device, requires_grad)
+    return made("cosine", M, sym, lambda k, n: ((k + 0.5) * (pi / n) - pi / 2).cos_(), dtype, layout, device, requires_grad)
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
@@ -153,14 +145,14 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     middle = (points("exponential", M, sym) - 1) / 2 if center is None else center
-    return made("exponential", M, sym, lambda k, n: exp(-abs(k - middle) / tau), dtype, layout, device, requires_grad)
+    return made("exponential", M, sym, lambda k, n: ((k - middle).abs_() * (-1 / tau)).exp_(), dtype, layout, device, requires_grad)
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """exp(-((k - middle) / std)^2 / 2)."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return made("gaussian", M, sym, lambda k, n: exp(-(((k - (n - 1) / 2) / std) ** 2) / 2), dtype, layout, device, requires_grad)
+    return made("gaussian", M, sym, lambda k, n: (((k - (n - 1) / 2) / std).square_() * -0.5).exp_(), dtype, layout, device, requires_grad)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):

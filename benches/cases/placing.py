@@ -1,0 +1,78 @@
+"""Indexing, joining, splitting, rearranging, creating: what moves elements without arithmetic."""
+
+CASES = {
+    "indexing": {
+        "getitem.rows": "m[ir]", "getitem.columns": "m[:,ir]", "getitem.pairs": "m[ir,ir]", "getitem.elements": "x[i_n]",
+        "getitem.slice": "m[1:-1,::2].clone()", "getitem.float64": "dm[ir]", "getitem.int64": "i[i_n]", "getitem.bool": "b[i_n]",
+        "setitem.rows": "m.__setitem__(ir,1.0)", "setitem.slice": "m.__setitem__((slice(None),slice(0,4)),2.0)",
+        "setitem.tensor": "m.__setitem__(ir,m2[ir])", "index_select": "m.index_select(0,ir)", "index_select.columns": "m.index_select(1,ir)",
+        "index_add": "m.index_add(0,ir,m2)", "index_add.columns": "m.index_add(1,ir,m2)", "index_copy": "m.index_copy(0,ir,m2)",
+        "index_fill": "m.index_fill(1,ir,0.5)", "index_reduce": "m.index_reduce(0,ir,m2,'amax')", "index_put": "t.index_put(m,(ir,),m2)",
+        "index_put.accumulate": "t.index_put(x,(i_n,),y,accumulate=True)", "take": "m.take(i_n)", "put": "m.put(i_n,x)",
+        "put.accumulate": "m.put(i_n,x,accumulate=True)", "take_along_dim": "t.take_along_dim(m,im_r,1)", "gather": "m.gather(1,im_r)",
+        "gather.column": "m.gather(0,im_r)", "gather.narrow": "m.gather(1,im_r[:,:1])", "gather.int64": "im.gather(1,im_r)",
+        "scatter": "m.scatter(1,im_r,m2)", "scatter.value": "m.scatter(0,im_r,1.5)", "scatter_add": "m.scatter_add(1,im_r,m2)",
+        "scatter_add.column": "m.scatter_add(0,im_r,m2)", "scatter_reduce": "m.scatter_reduce(1,im_r,m2,'amax')",
+        "scatter_reduce.mean": "m.scatter_reduce(0,im_r,m2,'mean')", "scatter_reduce.prod": "m.scatter_reduce(1,im_r,m2,'prod')",
+        "diagonal_scatter": "m.diagonal_scatter(ones_r)", "select_scatter": "m.select_scatter(ones_r,0,1)",
+        "slice_scatter": "m.slice_scatter(m2[:4],0,2,6)", "as_strided_scatter": "t.as_strided_scatter(m,ones_r,(r,),(1,),0)",
+        "segment_reduce": "t.segment_reduce(x,'sum',lengths=runs)", "embedding_renorm_": "t.embedding_renorm_(table,ir,4.0,2.0)",
+        "embedding": "F.embedding(im_r,table)", "embedding_bag": "F.embedding_bag(im_r,table)",
+        "embedding_bag.max": "F.embedding_bag(im_r,table,mode='max')", "one_hot": "F.one_hot(ir,r)", "unravel_index": "t.unravel_index(i_n,(r,r))",
+    },
+    "joining": {
+        "cat": "t.cat([m,m2])", "cat.columns": "t.cat([m,m2],1)", "cat.many": "t.cat(pieces)", "cat.mixed": "t.cat([m,dm])",
+        "concat": "t.concat([i,i])", "concatenate": "t.concatenate([h,h])", "stack": "t.stack([m,m2])", "stack.last": "t.stack([m,m2],-1)",
+        "stack.many": "t.stack(pieces)", "hstack": "t.hstack([m,m2])", "vstack": "t.vstack([m,m2])", "row_stack": "t.row_stack([m,m2])",
+        "dstack": "t.dstack([m,m2])", "column_stack": "t.column_stack([m,m2])", "block_diag": "t.block_diag(q,q)",
+        "meshgrid": "t.meshgrid(ones_r,ones_r,indexing='ij')", "split": "m.split(4)", "split_with_sizes": "t.split_with_sizes(m,[4,r-4])",
+        "chunk": "m.chunk(3,1)", "unbind": "m.unbind(0)", "tensor_split": "m.tensor_split(3)", "hsplit": "m.hsplit(2)", "vsplit": "m.vsplit(2)",
+        "dsplit": "v.dsplit(2)", "unsafe_split": "m.unsafe_split(4)", "unsafe_chunk": "m.unsafe_chunk(3)",
+        "unsafe_split_with_sizes": "t.unsafe_split_with_sizes(m,[4,r-4])",
+    },
+    "rearranging": {
+        "flip": "m.flip(1)", "flip.rows": "m.flip(0)", "flip.both": "m.flip(0,1)", "fliplr": "m.fliplr()", "flipud": "m.flipud()",
+        "flip.int64": "im.flip(1)", "roll": "m.roll(3,1)", "roll.rows": "m.roll(3,0)", "roll.vector": "x.roll(5)", "rot90": "m.rot90()",
+        "rot90.twice": "m.rot90(2)", "tile": "ones_r.tile(r,1)", "repeat": "m.repeat(2,1)", "repeat.columns": "m.repeat(1,2)",
+        "repeat.batch": "ones_r.repeat(r,1)", "repeat_interleave": "m.repeat_interleave(2,0)",
+        "repeat_interleave.columns": "m.repeat_interleave(2,1)", "repeat_interleave.tensor": "x.repeat_interleave(few_counts)",
+        "diag": "ones_r.diag()", "diag.of": "m.diag()", "diag_embed": "few.diag_embed()", "diagflat": "ones_r.diagflat()",
+        "pixel_shuffle": "F.pixel_shuffle(channels,2)", "pixel_unshuffle": "F.pixel_unshuffle(img,2)",
+        "native_channel_shuffle": "t.native_channel_shuffle(img,2)", "channel_shuffle": "F.channel_shuffle(img,2)",
+        "contiguous.transposed": "m.t().contiguous()", "contiguous.channels_last": "img.permute(0,2,3,1).contiguous()", "clone": "m.clone()",
+        "clone.transposed": "m.t().clone()", "copy_": "m.copy_(m2)", "copy_.transposed": "m.copy_(m2.t())", "copy_.broadcast": "m.copy_(ones_r)",
+        "reshape.copy": "m.t().reshape(-1)", "contiguous.float64": "dm.t().contiguous()", "contiguous.bool": "bm.t().contiguous()",
+        "contiguous.int8": "i8m.t().contiguous()", "broadcast_tensors": "t.broadcast_tensors(m,ones_r)", "atleast_1d": "t.atleast_1d(x)",
+        "atleast_2d": "t.atleast_2d(x)", "atleast_3d": "t.atleast_3d(x)", "unfold": "x.unfold(0,8,2).contiguous()",
+    },
+    "views": {
+        "view": "m.view(-1)", "reshape": "m.reshape(-1)", "flatten": "v.flatten(1)", "ravel": "m.ravel()", "unflatten": "m.unflatten(0,(2,-1))",
+        "permute": "v.permute(2,0,1)", "transpose": "m.transpose(0,1)", "swapaxes": "m.swapaxes(0,1)", "t": "m.t()", "movedim": "v.movedim(0,2)",
+        "unsqueeze": "m.unsqueeze(0)", "squeeze": "m[None].squeeze(0)", "select": "m.select(0,1)", "narrow": "m.narrow(0,1,3)",
+        "as_strided": "m.as_strided((4,4),(2,1))", "diagonal": "m.diagonal()", "linalg.diagonal": "L.diagonal(m)", "detach": "m.detach()",
+        "broadcast_to": "ones_r.broadcast_to(r,r)", "expand": "ones_r.expand(r,r)", "real": "c.real", "imag": "c.imag",
+        "view_as_real": "t.view_as_real(c)", "view_as_complex": "t.view_as_complex(pairs)", "adjoint": "m.adjoint()", "conj": "c.conj()",
+        "resolve_conj": "c.conj().resolve_conj()", "resolve_neg": "c.imag.resolve_neg()",
+    },
+    "converting": {
+        "to.float64": "m.double()", "to.float16": "m.half()", "to.bfloat16": "m.bfloat16()", "to.int64": "m.long()", "to.int32": "m.int()",
+        "to.bool": "m.bool()", "to.uint8": "p.byte()", "to.complex64": "m.cfloat()", "from.float16": "h.float()", "from.bfloat16": "e.float()",
+        "from.int64": "i.float()", "from.uint8": "u8.float()", "from.bool": "b.float()", "from.float64": "d.float()", "from.int32": "i32.long()",
+        "tensor": "t.tensor(numbers)", "tensor.copy": "t.tensor(array)", "from_numpy": "t.from_numpy(array)", "as_tensor": "t.as_tensor(array)",
+        "asarray": "t.asarray(array)", "frombuffer": "t.frombuffer(array,dtype=t.float32)", "complex": "t.complex(x,y)", "polar": "t.polar(p,x)",
+    },
+    "creating": {
+        "zeros": "t.zeros(r,r)", "ones": "t.ones(r,r)", "full": "t.full((r,r),2.5)", "empty": "t.empty(r,r)", "zeros_like": "t.zeros_like(m)",
+        "ones_like": "t.ones_like(m)", "full_like": "t.full_like(m,2.0)", "empty_like": "t.empty_like(m)",
+        "empty_strided": "t.empty_strided((r,r),(1,r))", "empty_permuted": "t.empty_permuted((r,r),(1,0))", "fill": "t.fill(m,1.5)",
+        "scalar_tensor": "t.scalar_tensor(2.0)", "arange": "t.arange(n)", "arange.float32": "t.arange(0.0,float(n),1.0)",
+        "range": "t.arange(0,n,3)", "linspace": "t.linspace(0,1,n)", "logspace": "t.logspace(0,1,n)", "eye": "t.eye(r)",
+        "tril_indices": "t.tril_indices(r,r)", "triu_indices": "t.triu_indices(r,r)", "bartlett_window": "t.bartlett_window(n)",
+        "blackman_window": "t.blackman_window(n)", "hamming_window": "t.hamming_window(n)", "hann_window": "t.hann_window(n)",
+        "kaiser_window": "t.kaiser_window(n)", "fftfreq": "R.fftfreq(n)", "rfftfreq": "R.rfftfreq(n)",
+    },
+}
+
+GRADIENTS = """getitem.rows getitem.columns getitem.elements getitem.slice index_select index_add index_copy take gather gather.column
+    scatter scatter_add take_along_dim embedding embedding_bag cat cat.columns stack hstack split chunk unbind flip roll rot90 repeat
+    repeat_interleave diag diag.of pixel_shuffle contiguous.transposed clone to.float64 to.bfloat16 complex""".split()
