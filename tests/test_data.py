@@ -87,6 +87,8 @@ def test_stack_concat_chain_subset():
 
 
 def test_concat_range():
+    with pytest.warns(DeprecationWarning, match="renamed"):
+        assert D.ConcatDataset([[1, 2], [3]]).cummulative_sizes == [2, 3]
     both = D.ConcatDataset([Squares(2), Squares(3)])
     with pytest.raises(IndexError, match="length 5"):
         both[5]
@@ -135,6 +137,13 @@ def test_kept_order():
     assert [i for b in loader for i in b[0].tolist()] == KEPT_ORDER
     generator = torch.Generator().manual_seed(7)
     assert list(D.RandomSampler(range(10), generator=generator)) == KEPT_GENERATOR
+
+
+def test_kept_order_of_persistent_workers():
+    torch.manual_seed(1)
+    loader = D.DataLoader(range(6), 2, shuffle=True, num_workers=2, persistent_workers=True)
+    assert [listed(loader) for _ in range(2)] == [[[0, 1], [4, 3], [2, 5]], [[5, 4], [1, 3], [0, 2]]]
+    loader._workers.close()
 
 
 @pytest.mark.parametrize("options", [
@@ -207,6 +216,8 @@ def test_loader_options():
             D.DataLoader(data, **options)
     with pytest.raises(ValueError, match="IterableDataset"):
         D.DataLoader(Numbers(3), shuffle=True)
+    with pytest.raises(TypeError, match="valid context object"):
+        D.DataLoader(data, num_workers=1, multiprocessing_context=3)
     loader = D.DataLoader(data)
     with pytest.raises(ValueError, match="should not be set"):
         loader.batch_size = 3

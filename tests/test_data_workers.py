@@ -109,6 +109,20 @@ def test_memory_is_filled_again_only_when_nobody_looks(collate):
     assert all([row.unique().tolist() for row in batch] == [[2 * i], [2 * i + 1]] for i, batch in seen.items())
 
 
+def test_a_block_that_comes_again_is_still_mapped():
+    """Also after a process was forked between batches; with what it inherited it does nothing."""
+    places = []
+    for i, batch in enumerate(D.DataLoader(Filled(), batch_size=1, num_workers=1)):
+        places.append(batch.data_ptr())
+        del batch
+        if i == 30:
+            child = os.fork()
+            if not child:
+                os._exit(0)
+            os.waitpid(child, 0)
+    assert len(set(places)) < 8
+
+
 def test_rows_of_a_table_are_the_receivers():
     loader = D.DataLoader(D.TensorDataset(torch.arange(400_000.0).view(4, 100_000)), batch_size=2, num_workers=1, collate_fn=list,
                           persistent_workers=True)

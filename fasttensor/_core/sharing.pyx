@@ -112,12 +112,14 @@ cdef class Mapped:
     program holds more batches than files.
 
     A block's first byte says whether its receiver is done with it, so that the sender may fill it again: one made with `gives_back`
-    says so when it goes, unless a forked process may still look at it.
+    says so when its last view goes, unless a forked process may still look at it. It may then be looked at again once the sender has
+    filled it.
     """
     cdef char *ptr
     cdef Py_ssize_t length
     cdef unsigned long forks
     cdef bint gives_back
+    cdef bint inherited         # a child was forked while there were views, and may hold them still
     cdef Py_ssize_t users
 
     def __cinit__(self, int fd, Py_ssize_t nbytes, bint gives_back):
@@ -128,20 +130,20 @@ cdef class Mapped:
 
     def __dealloc__(self):
         if self.ptr != NULL:
-            if self.gives_back and self.forks == forks:
-                self.ptr[0] = DONE
             unmap_memory(self.ptr, HEAD + self.length)
 
     @property
     def in_use(self):
         """Whether a tensor, array or view of this process, or of one forked from it, may show the memory."""
-        return self.users > 0 or self.forks != forks
+        return self.users > 0 or self.inherited
 
     def address(self):
         """Of the first byte behind the head."""
         return <size_t>self.ptr + HEAD
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.users == 0:
+            self.forks = forks
         self.users += 1
         buffer.buf, buffer.obj, buffer.len = self.ptr + HEAD, self, self.length
         buffer.itemsize, buffer.readonly, buffer.ndim, buffer.format = 1, 0, 1, NULL
@@ -149,3 +151,7 @@ cdef class Mapped:
 
     def __releasebuffer__(self, Py_buffer *buffer):
         self.users -= 1
+        if self.users == 0:
+            self.inherited |= self.forks != forks
+            if self.gives_back and not self.inherited:
+                self.ptr[0] = DONE

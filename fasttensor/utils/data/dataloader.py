@@ -138,6 +138,9 @@ class DataLoader(Generic[T_co]):
                     raise ValueError("multiprocessing_context option should specify a valid start method in "
                                      f"{methods!r}, but got multiprocessing_context={context!r}")
                 context = multiprocessing.get_context(context)
+            elif not isinstance(context, multiprocessing.context.BaseContext):
+                raise TypeError("multiprocessing_context option should be a valid context object or a string specifying "
+                                f"the start method, but got multiprocessing_context={context!r}")
         self._context = context
 
     def indices(self):

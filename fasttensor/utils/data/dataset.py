@@ -115,6 +115,12 @@ class ConcatDataset(Dataset):
     def __len__(self):
         return self.cumulative_sizes[-1]
 
+    @property
+    def cummulative_sizes(self):
+        """The former spelling of `cumulative_sizes`."""
+        warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
+        return self.cumulative_sizes
+
     def __getitem__(self, idx):
         if idx < 0:
             if -idx > len(self):

@@ -218,8 +218,24 @@ def send(connection, packed):
     connection.sendall(content)
 
 
-def receive(connection):
-    """The next message; EOFError where the other end is closed."""
+def _mapped(fd, size, known):
+    """A block that came. One that comes again is still mapped: its pages need not be found again."""
+    if known is None:
+        return Mapped(fd, size, True)
+    # While a block is mapped its number is not given to another. It may hold more than this time.
+    status = os.fstat(fd)
+    number = status.st_ino
+    block = known.pop(number, None)
+    if block is None:
+        block = Mapped(fd, status.st_size - HEAD, True)
+        while len(known) >= KEPT:
+            del known[next(iter(known))]
+    known[number] = block
+    return block
+
+
+def receive(connection, known=None):
+    """The next message; EOFError where the other end is closed. `known` holds the last blocks of the connection."""
     head, extra, _, _ = connection.recvmsg(HEADER.size, socket.CMSG_SPACE(4 * KEPT))
     fds = array.array("i")
     for level, kind, data in extra:
@@ -234,7 +250,7 @@ def receive(connection):
         content = _exactly(connection, length)
         if len(fds) < blocks:
             raise RuntimeError("DataLoader: too many files are open to receive a batch: raise the limit (ulimit -n)")
-        memory = [memoryview(Mapped(fd, size, True)) for fd, size in zip(fds, numbers)]
+        memory = [memoryview(_mapped(fd, size, known)) for fd, size in zip(fds, numbers)]
         places = iter(numbers[blocks:])
         views = [memory[number][place:place + size] for number, place, size in zip(places, places, places)]
     finally:

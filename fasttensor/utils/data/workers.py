@@ -168,9 +168,8 @@ class WorkerPool:
         context = loader.multiprocessing_context or multiprocessing.get_context()
         settings = (loader.dataset, loader._iterable, loader.batch_sampler is not None, loader.collate_fn,
                     loader.drop_last)
-        self.seed_drawn = True
         seed = draw_seed(loader.generator)
-        self.results, self.orders, self.processes = [], [], []
+        self.results, self.orders, self.processes, self.blocks = [], [], [], {}
         self.turn = 0
         for number in range(loader.num_workers):
             orders = context.Queue()
@@ -182,6 +181,7 @@ class WorkerPool:
             process.start()
             theirs.close()          # so that a worker's end is seen
             self.results.append(socket.socket(fileno=os.dup(ours.fileno())))
+            self.blocks[self.results[-1]] = {}
             ours.close()
             self.orders.append(orders)
             self.processes.append(process)
@@ -192,7 +192,7 @@ class WorkerPool:
         if not ready:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
         try:
-            return receive(ready[0])
+            return receive(ready[0], self.blocks[ready[0]])
         except (EOFError, ConnectionError):
             dead = self.processes[self.results.index(ready[0])]
             dead.join(LEAVE)
@@ -216,7 +216,7 @@ class WorkerPool:
         for orders in self.orders:
             orders.cancel_join_thread()
             orders.close()
-        self.orders, self.results = [], []
+        self.orders, self.results, self.blocks = [], [], {}
 
     def __del__(self):
         try:
@@ -235,9 +235,6 @@ class WorkerBatches:
     """One pass: an iterator over the batches, which goes on after an error in one of them."""
 
     def __init__(self, pool, loader, keep):
-        if not pool.seed_drawn:
-            draw_seed(loader.generator)
-        pool.seed_drawn = False
         pool.turn += 1          # answers to an abandoned pass carry an older number
         self.pool, self.keep, self.turn = pool, keep, pool.turn
         self.timeout, self.in_order = loader.timeout, loader.in_order
