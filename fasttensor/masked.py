@@ -132,7 +132,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
         raise ValueError(f"median(): expects a floating-point input, got {description(x)}")
     if mask is None:
         return x.median(dim, keepdim)[0]
-    if bool((all_samples(x) != all_samples(x)).any()):
+    if not x.is_meta and bool((all_samples(x) != all_samples(x)).any()):
         raise ValueError("median(): input containing only non-NaN elements is expected where a mask is given")
     return filled("median", x, mask, float("nan")).nanmedian(dim, keepdim)[0]
 

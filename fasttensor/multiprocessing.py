@@ -66,6 +66,8 @@ def _reduce_tensor(x):
     if x.requires_grad and not x.is_leaf:
         raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
                            f"boundaries. If you just want to transfer the data, call detach() on the tensor before serializing ({description(x)}).")
+    if x.is_meta:
+        return x.__reduce_ex__(2)
     if not x.is_cpu:
         raise RuntimeError(f"multiprocessing: only tensors in the CPU's memory can be sent, got {description(x)} on {x.device}")
     if memoryview(x.untyped_storage()).readonly:

@@ -17,10 +17,11 @@ import zlib
 from collections import OrderedDict
 from types import FunctionType
 
+from fasttensor._core import construct
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import DTYPES, dtype as dtype_class
 from fasttensor._core.storage import Storage, make_storage, storage_over
-from fasttensor._core.tensor import Size, Tensor, description
+from fasttensor._core.tensor import Size, Tensor
 from fasttensor.serialization_globals import (STORAGE_NAMES, Name, StorageType, add_safe_globals, allowed, clear_safe_globals,
                                               get_safe_globals, safe_globals)
 from fasttensor.serialization_names import pytorch_name
@@ -34,6 +35,7 @@ ALIGNMENT = 64          # of storages in the file, so that they can be mapped in
 _LEGACY_MAGIC = 0x1950a86a20f9469cfc6c
 
 _REBUILD_TENSOR = Name("torch._utils", "_rebuild_tensor_v2")
+_REBUILD_META = Name("torch._utils", "_rebuild_meta_tensor_no_storage")
 _REBUILD_PARAMETER = Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_STATE = Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
@@ -118,7 +120,8 @@ def _reduce_tensor(x):
         return _REBUILD_PARAMETER, (x.data, x.requires_grad, OrderedDict())
     source = x.detach()
     if source.is_meta:
-        raise RuntimeError(f"save: a meta tensor has no values to save: {description(x)}")
+        arguments = (source.dtype, tuple(source.shape), tuple(source.stride()), x.requires_grad)
+        return (_REBUILD_META, arguments) if type(x) is Tensor and not state else (_REBUILD_FROM_TYPE, (_REBUILD_META, type(x), arguments, state))
     if not source.is_cpu:
         source = source.cpu()
     arguments = (_Stored(source.untyped_storage(), source.dtype, str(x.device)), source.storage_offset(), tuple(source.shape),
@@ -245,6 +248,7 @@ class _Home:
 
     def __init__(self, map_location):
         self.map = map_location
+        self.meta = isinstance(map_location, (str, Device)) and Device(map_location).type == "meta"
 
     def place(self, storage, location):
         """The storage, and the device that its tensors move to, or None."""
@@ -327,7 +331,10 @@ def _load_zip(file, home, trusted, mapped):
                 info = archive.getinfo(f"{root}data/{key}")
                 if info.file_size != size:
                     raise ValueError(f"storage {key} has {info.file_size} bytes, its tensors need {size}")
-                found[key] = home.place(_bytes_of(archive, file, info, whole, kind.itemsize if swap else 1), location)
+                if home.meta:           # nothing of it would be looked at
+                    found[key] = construct.empty("load", (size,), DTYPES["uint8"], "meta").untyped_storage(), None
+                else:
+                    found[key] = home.place(_bytes_of(archive, file, info, whole, kind.itemsize if swap else 1), location)
             storage, where = found[key]
             return StorageType(kind.name, storage, where)
         return _Reader(io.BytesIO(archive.read(pickled)), storage_of, trusted).load()

@@ -51,6 +51,13 @@ def _tensor_v2(storage, offset, size, stride, requires_grad=False, backward_hook
     return made
 
 
+def _meta_tensor(dtype, size, stride, requires_grad):
+    made = construct.empty_strided(size, stride, dtype, "meta")
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
 def _tensor_v1(storage, offset, size, stride):
     return _tensor_v2(storage, offset, size, stride)
 
@@ -98,6 +105,7 @@ def _parameter_class():
 
 _TABLE = {
     "torch._utils._rebuild_tensor_v2": _tensor_v2, "torch._utils._rebuild_tensor": _tensor_v1,
+    "torch._utils._rebuild_meta_tensor_no_storage": _meta_tensor,
     "torch._utils._rebuild_parameter": _parameter, "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": _from_type, "torch.Size": Size, "torch.device": Device, "torch.Tensor": Tensor,
     "torch.serialization._get_layout": _layout, "collections.OrderedDict": OrderedDict, "collections.Counter": Counter,

@@ -88,7 +88,7 @@ def test_imports_go_down(path):
     for name in found + inside:
         second = name.split(".")[1] if name.startswith("fasttensor.") else ""
         assert not (part(path) == "cpu" and second == "cuda"), f"{path.relative_to(ROOT)} imports {name}"
-        assert not (part(path) == "cuda" and second == "cpu"), f"{path.relative_to(ROOT)} imports {name}"
+        assert not (part(path) in ("cuda", "meta") and second == "cpu"), f"{path.relative_to(ROOT)} imports {name}"
         assert not (part(path) == "nn" and second == "_core"), f"{path.relative_to(ROOT)} imports {name}"
 
 
@@ -115,7 +115,7 @@ def signatures(folder):
             continue
         for match in re.finditer(r"^def (\w+)\((.*?)\):", path.read_text(), re.M | re.S):
             if not match[1].startswith("_"):
-                names = [re.split(r"[:=]", a)[0].split()[-1].strip("*") for a in match[2].split(",") if a.strip()]
+                names = [re.split(r"[:=]", a)[0].replace(" not None", "").split()[-1].strip("*") for a in match[2].split(",") if a.strip()]
                 found[path.stem, match[1]] = names
     return found
 
@@ -130,8 +130,21 @@ def test_gpu_kernels_mirror_the_cpu():
             assert names == cpu[key], f"{key}: arguments {names} on the GPU, {cpu[key]} on the CPU"
 
 
-def test_kernel_index_names_what_is_there():
+def test_rules_of_shapes_mirror_the_cpu():
+    cpu = {name: names for (_, name), names in signatures(PACKAGE / "cpu").items()}
+    for (_, name), names in signatures(PACKAGE / "meta").items():
+        assert name not in cpu or names == cpu[name], f"{name}: arguments {names} on meta, {cpu[name]} on the CPU"
+
+
+@pytest.mark.parametrize("backend", ["cpu", "meta"])
+def test_kernel_index_names_what_is_there(backend):
     import importlib
-    index = importlib.import_module("fasttensor.cpu").KERNELS
+    index = importlib.import_module(f"fasttensor.{backend}").KERNELS
     for name, module in index.items():
-        assert hasattr(importlib.import_module(f"fasttensor.cpu.{module}"), name), f"{name} is not in cpu.{module}"
+        assert hasattr(importlib.import_module(f"fasttensor.{backend}.{module}"), name), f"{name} is not in {backend}.{module}"
+
+
+def test_every_kernel_has_a_rule_of_shapes():
+    from fasttensor import cpu, meta
+    # what optimizers run over many parameters at once has a form of tensor operations
+    assert set(cpu.KERNELS) - set(meta.KERNELS) == {"OptimPlan", "drop_grads", "norm_of", "scale_"}

@@ -74,14 +74,18 @@ def empty_strided(size, stride, dtype=None, device=None):
 
 
 cdef Tensor like_layout(Tensor x, int code):
+    return layout_on(x, code, x.dev)
+
+
+cdef Tensor layout_on(Tensor x, int code, int dev):
     cdef Tensor flat
     cdef Py_ssize_t steps[64]
     cdef int order[64]
     cdef int d, e, at
     cdef Py_ssize_t run = 1, before, after
     if x.contig:
-        return new_tensor(x.rank, x.sizes, code, x.dev)
-    flat = new_tensor(1, &x.count, code, x.dev)
+        return new_tensor(x.rank, x.sizes, code, dev)
+    flat = new_tensor(1, &x.count, code, dev)
     if is_dense(x):
         return new_view(flat, x.rank, x.sizes, x.steps, 0)
     # fastest dimension first; a stride of zero compares with none, so that broadcast dimensions keep their place
@@ -111,10 +115,7 @@ def empty_like(Tensor x not None, dtype=None, device=None, bint contiguous=False
     cdef int dev = x.dev if device is None else device_code(device)
     if contiguous or x.contig:
         return new_tensor(x.rank, x.sizes, code, dev)
-    cdef Tensor made = like_layout(x, code)
-    if dev == x.dev:
-        return made
-    return new_view(new_tensor(1, &x.count, code, dev), x.rank, x.sizes, made.steps, 0)
+    return layout_on(x, code, dev)
 
 
 def shape_from(str op, args):

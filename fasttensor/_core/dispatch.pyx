@@ -6,7 +6,7 @@ their module is imported on first use.
 """
 from importlib import import_module
 from cpython.object cimport PyTypeObject
-from fasttensor._core.tensor cimport Tensor, describe
+from fasttensor._core.tensor cimport Tensor, describe, META
 from fasttensor._core.dual cimport HIDDEN, OFF, dual_on, hidden, set_dual_on, set_hidden
 
 cdef extern from *:
@@ -203,8 +203,54 @@ class Backend:
         return function
 
 
+cdef class Guarded:
+    """A kernel of the CPU that refuses meta tensors, which have no memory that it could read."""
+    cdef object function
+    cdef readonly str __name__
+    cdef readonly object __doc__
+
+    def __init__(self, str name, function):
+        self.function, self.__name__, self.__doc__ = function, name, getattr(function, "__doc__", None)
+
+    def __call__(self, *args, **named):
+        check_memory(self.__name__, args)
+        if named:
+            check_memory(self.__name__, named.values())
+        return self.function(*args, **named)
+
+
+cdef bint check_memory(str name, object args) except False:
+    for a in args:
+        if isinstance(a, Tensor):
+            if (<Tensor>a).dev == META:
+                raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!"
+                                   f" ({describe(a)} is on meta)")
+        elif type(a) is list or type(a) is tuple:
+            check_memory(name, a)
+    return True
+
+
+class GuardedBackend(Backend):
+    """The CPU's kernels once there are meta tensors."""
+
+    def __getattr__(self, name):
+        function = Backend.__getattr__(self, name)
+        if not isinstance(function, type):
+            function = Guarded(name, function)
+            setattr(self, name, function)
+        return function
+
+
 cdef list _backends = [Backend("cpu"), Backend("cuda"), Backend("meta"), None]
 cdef object _cpu = _backends[0]
+
+
+def begin_meta():
+    """Called before the first meta tensor is made: until then the CPU's kernels need not look for any."""
+    import_module("fasttensor.meta")
+    for name in [name for name in _cpu.__dict__ if not name.startswith("_")]:
+        delattr(_cpu, name)
+    _cpu.__class__ = GuardedBackend
 
 
 def backend(x):
@@ -219,6 +265,11 @@ def backend(x):
 def plain_backend(x):
     """The kernels of a tensor's device, inside vmap too."""
     return _backends[(<Tensor>x).dev] if isinstance(x, Tensor) else _cpu
+
+
+def backend_of(str kind):
+    """The kernels of a kind of device, "cpu", "cuda" or "meta"."""
+    return _backends[("cpu", "cuda", "meta").index(kind)]
 
 
 def set_batched_backend(kernels):

@@ -97,6 +97,8 @@ NO_MEMORY = "__dlpack__: no memory for the description of the tensor"
 
 def export(Tensor x not None, bint versioned, bint copied):
     """A capsule over x's memory, which it keeps alive."""
+    if x.dev == META:
+        raise BufferError("__dlpack__: Cannot pack tensors on meta, which have no memory")
     cdef int64_t *room = <int64_t *>malloc(2 * (x.rank + 1) * sizeof(int64_t))
     cdef Managed *m
     cdef Versioned *v

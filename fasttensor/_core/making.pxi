@@ -66,6 +66,30 @@ cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssi
     return True
 
 
+cdef size_t _promised = 0            # addresses given to meta tensors so far
+cdef bint _any_meta = False
+
+
+cdef Storage no_storage(size_t nbytes):
+    """The storage of a meta tensor: a length without memory.
+
+    Its address is one that no process can have (above 2^62), so that views of one storage overlap as they would in memory,
+    different ones do not, and a stray access faults at once.
+    """
+    global _promised, _any_meta
+    cdef size_t half = <size_t>1 << 62
+    if not _any_meta:
+        from fasttensor._core.dispatch import begin_meta
+        begin_meta()
+        _any_meta = True
+    if nbytes >= half - _promised:
+        _promised = 0
+    cdef Storage store = foreign_storage(<void *>(half + _promised), nbytes, None)
+    store.dev = META
+    _promised += (nbytes + 127) & ~<size_t>63
+    return store
+
+
 cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
     cdef Tensor t = ft_fresh_tensor()
     set_geometry(t, rank, sizes, NULL)
@@ -74,7 +98,8 @@ cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
         t.store = new_storage(t.count * ITEMSIZE[code])
         t.ptr = t.store.ptr
     elif dev == META:
-        raise NotImplementedError("meta tensors: there are no tensors without memory here; use device='cpu', or torch.Size for shapes")
+        t.store = no_storage(t.count * ITEMSIZE[code])
+        t.ptr = t.store.ptr
     elif dev == BATCHED:
         raise RuntimeError("vmap: this operation has no form for batched tensors: call it outside of vmap, or loop over the batch")
     else:

@@ -148,8 +148,8 @@ cdef class Storage:
 
     @cython.binding(False)
     def data_ptr(self):
-        """Address of the first byte."""
-        return <size_t>self.ptr
+        """Address of the first byte; 0 of a meta tensor's."""
+        return <size_t>self.ptr if self.dev != 2 else 0
 
     @property
     def _cdata(self):
@@ -167,6 +167,8 @@ cdef class Storage:
     @cython.binding(False)
     def tobytes(self):
         """A copy of the bytes."""
+        if self.dev != 0:
+            raise NotImplementedError(f"this storage is on {self.device_type}: its bytes are not in the CPU's memory")
         return <bytes>self.ptr[:self.length] if self.length else b""
 
     def __getitem__(self, index):

@@ -211,6 +211,8 @@ cdef class Tensor:
             # as PyTorch has them: x.item() and float(x)
             kind = RuntimeError if what == "item" else ValueError
             raise kind(f"{what}: a Tensor with {self.count} elements ({describe(self)}) cannot be converted to Scalar")
+        if self.dev == META:
+            raise RuntimeError(f"{what}: Tensor.item() cannot be called on meta tensors ({describe(self)})")
         if self.dev != CPU:
             return hook("item")(self)
         return read_element(self.ptr, self.code)

@@ -1,5 +1,5 @@
 """Copies and conversions of dtype, device and memory format, with their gradients."""
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, is_dense, describe, CPU, CUDA, META, BATCHED
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, set_geometry, is_dense, describe, CPU, CUDA, META, BATCHED
 from fasttensor._core.dtype cimport *
 from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.device cimport device_code
@@ -126,8 +126,11 @@ cdef Tensor to_device(Tensor x, int dev, int code):
     cdef Tensor y
     if dev == META or x.dev == META:
         if dev != META:
-            raise NotImplementedError("Cannot copy out of meta tensor; no data! Use torch.empty_like to make a tensor on another device.")
-        return new_tensor(x.rank, x.sizes, code, META)
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        y = new_tensor(x.rank, x.sizes, code, META)
+        if not x.contig and is_dense(x):
+            set_geometry(y, x.rank, x.sizes, x.steps)
+        return y
     y = new_tensor(x.rank, x.sizes, code, dev)
     copy_into(y, x)
     return y

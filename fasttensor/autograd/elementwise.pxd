@@ -19,6 +19,6 @@ cdef object operand(int op, object x, int position, int code, void *buffer, bint
 cdef bint keeps_number(int op) noexcept
 cdef Tensor half_with_number(int op, Tensor x, object b, const double *par)
 cdef bint check_zero(int op, object b) except False
-cdef bint check_devices(int op, object a, object b, object c) except False
+cdef int check_devices(int op, object a, object b, object c) except -1
 cdef bint is_bool(object x) noexcept
 cdef object refuse_bool(int op, object a, object b)

@@ -125,6 +125,8 @@ cdef object call1(int op, object x, const double *par, object out):
     elif t.dev == CPU:
         y = empty_as(t, result)
         run_strided(loop, y, t, NULL, None, NULL, None, NULL, None, 1, par)
+    elif t.dev == META:
+        y = empty_as(t, result)
     else:
         y = backend(t).elementwise(op, -1, code, (t,), par_tuple(row, par))
     if row.saves[0] != 255 and requires(t) and grad_enabled():
@@ -289,7 +291,7 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     cdef Scalars numbers
     cdef Tensor x, z, w, y, first = None
     cdef Py_ssize_t sizes[64]
-    cdef int code, rank, k = 0
+    cdef int code, rank, dev, k = 0
     for v in (a, b, c)[:nin]:
         k += 1
         if isinstance(v, Tensor):
@@ -302,11 +304,11 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     if first is None:
         a = scalar_tensor(op, a, scalar_code(a))
         first = a
-    check_devices(op, a, b, c)
+    dev = check_devices(op, a, b, c)
     code = computing_code(op, result_code(a, b, c, row.mask))
     if row.loop[code] == NULL:
         unsupported(op, code)
-    if row.zero_check and code <= INT64:
+    if row.zero_check and code <= INT64 and dev != META:
         check_zero(op, b)
     x = operand(op, a, 1, code, numbers.value[0], row.mask & 1)
     z = operand(op, b, 2, code, numbers.value[1], row.mask & 2) if nin > 1 else None
@@ -318,17 +320,18 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
         rank = broadcast_sizes(name_of(op), z, w, None, sizes)
     else:
         rank = broadcast_sizes(name_of(op), w, None, None, sizes)
-    if first.dev == CUDA:
+    if dev == CUDA:
         operands = (x if x is not None else a, z if z is not None else b, w if w is not None else c)[:nin]
         y = backend(first).elementwise(op, -1, code, operands, par_tuple(row, par))
     else:
-        y = new_tensor(rank, sizes, row.out[code], first.dev)
+        y = new_tensor(rank, sizes, row.out[code], dev)
         for v in (x, z, w):
             if v is not None and same_shape(<Tensor>v, y):
-                if not (<Tensor>v).contig and is_dense(<Tensor>v):
+                if not (<Tensor>v).contig and is_dense(<Tensor>v) and (<Tensor>v).dev == dev:
                     y = empty_as(<Tensor>v, row.out[code])
                 break
-        run_strided(row.loop[code], y, x, numbers.value[0], z, numbers.value[1], w, numbers.value[2], None, nin, par)
+        if dev == CPU:
+            run_strided(row.loop[code], y, x, numbers.value[0], z, numbers.value[1], w, numbers.value[2], None, nin, par)
     if grad_enabled() and ((x is not None and requires(x)) or (z is not None and requires(z)) or (w is not None and requires(w))):
         record(op, code, y, x, z, w, numbers.value[0], numbers.value[1], numbers.value[2], par)
     return y
@@ -367,8 +370,8 @@ cdef list batched_operands(int op, Level level, object a, object b, object c):
     return operands
 
 
-cdef bint check_devices(int op, object a, object b, object c) except False:
-    """All tensors on one device, but for 0-d CPU tensors, which act as numbers."""
+cdef int check_devices(int op, object a, object b, object c) except -1:
+    """The device of all tensors but the 0-d ones of the CPU, which act as numbers."""
     cdef int dev = -1
     cdef Tensor t
     for v in (a, b, c):
@@ -380,7 +383,7 @@ cdef bint check_devices(int op, object a, object b, object c) except False:
                 raise RuntimeError(f"{name_of(op)}: Expected all tensors to be on the same device, but found at least two devices:"
                                    f" {', '.join(describe(u) + ' on ' + str(u.device) for u in (a, b, c) if isinstance(u, Tensor))}")
             dev = t.dev
-    return True
+    return dev if dev >= 0 else CPU
 
 
 cdef object cast_backward(Node node, object grad):

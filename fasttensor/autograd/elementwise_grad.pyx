@@ -5,7 +5,7 @@ expression is evaluated over Tensors instead.
 """
 from cpython.ref cimport PyObject
 from fasttensor._core.dtype cimport ITEMSIZE, BOOL, is_float_code, is_complex_code
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, is_dense, same_shape, CPU
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, is_dense, same_shape, CPU, META
 from fasttensor._core.dispatch cimport find_hook, grad_enabled
 from fasttensor._core.element cimport write_element, read_element
 from fasttensor._core.dispatch import backend
@@ -162,6 +162,8 @@ cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g, bint sp
         g = cast(g, row.out[code])
     if row.dx[i][code] == NULL:
         return symbolic_gradient(node, row, i, g, saved)
+    if g.dev == META:
+        return empty_as(g, code)
     if g.dev != CPU:
         return backend(g).elementwise(node.op, i, code, (g,) + tuple([saved[k] for k in range(4) if (bits >> k) & 1]), par_tuple(row, node.par))
     flat = g.contig

@@ -46,7 +46,10 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         bad_operand(op, b, 2)
     if nin > 2 and not isinstance(c, Tensor) and scalar_code(c) < 0:
         bad_operand(op, c, 3)
-    check_devices(op, self, b, c)
+    if x.dev != META:           # which takes operands of any device
+        check_devices(op, self, b, c)
+    if x.dev == CPU and (is_meta(b) or is_meta(c)):
+        raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!")
     code = computing_code(op, result_code(self, b, c, row.mask))
     if row.loop[code] == NULL:
         unsupported(op, code)
@@ -55,7 +58,7 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     if internal_overlap(x):
         raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor {describe(x)} refers to a"
                            " single memory location. Please clone() the tensor before performing the operation.")
-    if row.zero_check and code <= INT64:
+    if row.zero_check and code <= INT64 and x.dev != META:
         check_zero(op, b)
     if nin > 1:
         z = operand(op, b, 2, code, numbers.value[1], row.mask & 2)
@@ -89,7 +92,7 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
             flat_inplace(row.loop[code], nin, x, before, z, numbers.value[1], w, numbers.value[2], code, row.mask, par)
         else:
             run_strided(row.loop[code], x, before, NULL, z, numbers.value[1], w, numbers.value[2], None, nin, par)
-    else:
+    elif x.dev != META:
         if x.dev == CPU:
             y = new_tensor(x.rank, x.sizes, row.out[code], CPU)
             run_strided(row.loop[code], y, before, NULL, z, numbers.value[1], w, numbers.value[2], None, nin, par)
@@ -133,6 +136,10 @@ cdef object batched_inplace(int op, Tensor x, object b, object c, const double *
         k += 1
     inplace(op, as_batched(x).value, others[0], others[1], par)
     return x
+
+
+cdef bint is_meta(object v) noexcept:
+    return isinstance(v, Tensor) and (<Tensor>v).dev == META
 
 
 cdef bint fits(Tensor x, const Py_ssize_t *sizes) noexcept:

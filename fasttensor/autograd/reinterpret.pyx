@@ -1,5 +1,5 @@
 """What a tensor's memory is, and other readings of the same bytes."""
-from fasttensor._core.tensor cimport Tensor, Node, from_storage, CPU, BATCHED
+from fasttensor._core.tensor cimport Tensor, Node, from_storage, CPU, META, BATCHED
 from fasttensor._core.storage cimport new_storage
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, code_of, dtype_of, real_code, complex_code, is_float_code, is_complex_code
 from fasttensor._core.element cimport scalar_code
@@ -56,7 +56,7 @@ def data_ptr(self):
     """Address of the first element."""
     if (<Tensor?>self).dev == BATCHED:
         raise RuntimeError("vmap: data_ptr: a batched tensor has no memory of its own")
-    return <size_t>(<Tensor?>self).ptr if (<Tensor>self).count else 0
+    return <size_t>(<Tensor?>self).ptr if (<Tensor>self).count and (<Tensor>self).dev != META else 0
 
 
 def storage_offset(self):

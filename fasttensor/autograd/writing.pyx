@@ -2,7 +2,7 @@
 from libc.string cimport memmove
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META, BATCHED, MAX_DIMS
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
-from fasttensor._core.storage cimport Storage, new_storage
+from fasttensor._core.storage cimport Storage
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.dispatch import backend
 from fasttensor._core.element cimport scalar_code, write_element
@@ -157,11 +157,12 @@ def resize_(self, *sizes, memory_format=None):
         raise RuntimeError(f"resize_: Storage size calculation overflowed with sizes={list(shape)}")
     n = total
     cdef size_t nbytes = (n + x.offset) * ITEMSIZE[x.code] if n else 0
-    if x.dev == CPU and (old is None or nbytes > old.length):
+    if (x.dev == CPU or x.dev == META) and (old is None or nbytes > old.length):
         if old is not None and old.capacity == 0 and old.owner is not None and not isinstance(old.owner, Storage):
             raise RuntimeError("Trying to resize storage that is not resizable: its memory belongs to another object")
         grown = new_tensor(len(shape), s, x.code, x.dev)
-        copy_bytes(<Tensor>grown, x)
+        if x.dev == CPU:
+            copy_bytes(<Tensor>grown, x)
         x.store, x.ptr, x.offset = (<Tensor>grown).store, (<Tensor>grown).ptr, 0
     set_geometry(x, len(shape), s, NULL)
     if memory_format is channels_last or memory_format is channels_last_3d:
@@ -185,8 +186,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         raise RuntimeError("vmap: set_ of a batched tensor is not supported")
     if source is None:
         set_geometry(x, 1, &zero, NULL)
-        x.store, x.offset = new_storage(0), 0
-        x.ptr = x.store.ptr
+        y = new_tensor(1, &zero, x.code, x.dev)
+        x.store, x.ptr, x.offset = y.store, y.ptr, 0
         return x
     if isinstance(source, Tensor):
         y = source
@@ -197,6 +198,9 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         n = (<Storage?>store).length // ITEMSIZE[x.code]
         zero = n
         y = from_storage(store, x.code, 1, &zero, NULL, 0)
+    if y.dev != x.dev:
+        raise RuntimeError(f'set_: Attempted to set the storage of a tensor on device "{x.device}" to a storage on different device'
+                           f' "{y.device}". This is no longer allowed; the devices must match.')
     if size is not None:
         if stride is None:
             y = y.as_strided(size, [int(s) for s in contiguous_strides(size)], storage_offset)

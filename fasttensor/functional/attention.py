@@ -94,7 +94,7 @@ def _fused(query, key, value, mask, dropout_p, is_causal, scale):
     """The result of the compiled kernel, or None where it does not apply."""
     q, k, v = tuple(query.shape), tuple(key.shape), tuple(value.shape)      # without Size's own slices, which are Python
     lead = q[:-2]
-    if query.dtype is not FLOAT32 or not query.is_cpu or dropout_p > 0.0 or len(q) < 3 or 0 in q or 0 in k or 0 in v \
+    if query.dtype is not FLOAT32 or query.is_cuda or dropout_p > 0.0 or len(q) < 3 or 0 in q or 0 in k or 0 in v \
             or k[:-2] != lead or v[:-2] != lead or q[-1] != k[-1] or k[-2] != v[-2]:
         return None
     if mask is not None:

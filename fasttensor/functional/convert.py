@@ -112,7 +112,15 @@ def to_dlpack(tensor):
 
 def rebuild_tensor(storage, dtype, offset, size, stride, requires_grad, kind, attributes):
     """The tensor that a pickle describes."""
-    made = construct.over_storage(storage, dtype, size, stride, offset)
+    return finished(construct.over_storage(storage, dtype, size, stride, offset), requires_grad, kind, attributes)
+
+
+def rebuild_meta(dtype, size, stride, requires_grad, kind, attributes):
+    """The same for a meta tensor, which has no memory to share."""
+    return finished(construct.empty_strided(size, stride, dtype, "meta"), requires_grad, kind, attributes)
+
+
+def finished(made, requires_grad, kind, attributes):
     if kind is not Tensor:
         made = made.as_subclass(kind)
     if requires_grad:
@@ -124,6 +132,8 @@ def rebuild_tensor(storage, dtype, offset, size, stride, requires_grad, kind, at
 
 def __reduce_ex__(self, protocol):
     """Pickling: memory shared by several tensors of one pickle is stored once."""
+    if self.is_meta:
+        return rebuild_meta, (self.dtype, tuple(self.shape), tuple(self.stride()), self.requires_grad, type(self), dict(self.__dict__) or None)
     source = self.detach().cpu() if not self.is_cpu else self
     return rebuild_tensor, (source.untyped_storage(), self.dtype, source.storage_offset(), tuple(source.shape), tuple(source.stride()),
                             self.requires_grad, type(self), dict(self.__dict__) or None)

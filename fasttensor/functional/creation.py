@@ -1,7 +1,7 @@
 """Functions that make tensors: from sizes, from formulas, from Python's and others' data."""
 from fasttensor._core import construct
 from fasttensor._core.device import device as Device, get_default_device
-from fasttensor._core.dispatch import backend, is_grad_enabled
+from fasttensor._core.dispatch import backend, backend_of, is_grad_enabled
 from fasttensor._core.dtype import DTYPES, get_default_dtype, require_code
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.autograd.outputs import fit
@@ -41,13 +41,17 @@ def finish(made, out=None, requires_grad=False, device=None):
 
 
 def place(made, device):
-    """A CPU tensor's values on the device that an argument names; a meta tensor has none."""
+    """A new tensor's values on the device that an argument names; a meta tensor has none."""
     where = get_default_device() if device is None else Device(device)
-    if where.type == "cpu":
-        return made
-    if where.type == "meta":
-        return construct.empty("empty", tuple(made.shape), made.dtype, where)
-    return made.to(where)
+    return made if where.type == "cpu" or made.is_meta and where.type == "meta" else made.to(where)
+
+
+def makers(out, device):
+    """The kernels that make values for `out` or `device`: the CPU's, but for meta tensors, which need none."""
+    if out is None:
+        where = get_default_device() if device is None else Device(device)
+        return backend_of("meta" if where.type == "meta" else "cpu")
+    return backend_of("meta" if out.is_meta else "cpu")
 
 
 def only_strided(op, layout):

@@ -41,7 +41,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if isinstance(std, Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and not bool((all_samples(std.detach()) >= 0).all()):
+        if std.numel() and not std.is_meta and not bool((all_samples(std.detach()) >= 0).all()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")

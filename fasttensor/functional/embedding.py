@@ -26,6 +26,8 @@ def wrap_padding(padding_idx, rows, name):
 
 def renorm_rows(weight, input, max_norm, norm_type):
     """Scales, in place, the rows that are looked up and longer than max_norm."""
+    if weight.is_meta:
+        return
     from fasttensor.functional.searching import unique
     from fasttensor.autograd.grad_mode import no_grad
     with no_grad():
@@ -61,6 +63,8 @@ def bag_numbers(input, offsets, include_last_offset):
                          + ("" if offsets is None else f", but got {description(offsets)}"))
     count, n = offsets.numel(), input.numel()
     starts = offsets.detach().long()
+    if offsets.is_meta:     # which positions a bag has is not known: all are in the first
+        return input.new_zeros((n,)).long(), count - bool(include_last_offset)
     listed = starts.tolist()
     if include_last_offset:
         if count == 0:
@@ -124,7 +128,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     else:
         raise ValueError(f"embedding_bag(): input has to be 1D or 2D Tensor, but got {description(input)}")
     padding = wrap_padding(padding_idx, weight.shape[0], "embedding_bag")
-    if padding >= 0:
+    if padding >= 0 and not input.is_meta:
         keep = (input != padding).nonzero().reshape(-1)
         input, bag = input[keep], bag[keep]
         if per_sample_weights is not None:
@@ -142,7 +146,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         return out.to(weight.dtype)
     out = out.index_add(0, bag, rows)
     if mode == "mean":
-        counts = bag.bincount(minlength=bags).clamp(min=1) if bags else bag
+        counts = bag.bincount(minlength=bags).clamp(min=1) if bags and not bag.is_meta else bag.new_ones((bags,))
         out = out / counts.unsqueeze(1).to(out.dtype)
     return out.to(weight.dtype)
 

@@ -223,7 +223,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                          " Please ensure they have the same size.")
     values = input.detach()
     values = all_samples(values)
-    if input.numel() and bool(((values < 0) | (values > 1)).any()):
+    if input.numel() and not values.is_meta and bool(((values < 0) | (values > 1)).any()):
         raise RuntimeError(f"binary_cross_entropy(): all elements of input should be between 0 and 1, got {description(input)}"
                            " with others; use binary_cross_entropy_with_logits for logits")
     loss = FUNCTIONS["_bce"](input, target)
@@ -297,7 +297,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         elif input.ndim != var.ndim or sum(a != b for a, b in zip(input.shape, var.shape)) > 1 or \
                 not all(a == b or b == 1 for a, b in zip(input.shape, var.shape)):
             raise ValueError(f"gaussian_nll_loss(): var is of incorrect size, got {description(var)} for {description(input)}")
-    if bool((all_samples(var) < 0).any()):
+    if not var.is_meta and bool((all_samples(var) < 0).any()):
         raise ValueError("gaussian_nll_loss(): var has negative entry/entries")
     low = var.detach().clamp(min=eps) - var.detach()
     var = var + low                 # the bound is not differentiated
@@ -349,5 +349,5 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if how == "sum":
         return losses.sum()
     from fasttensor.functional.data import tensor
-    divisors = tensor([float(max(n, 1)) for n in lengths[1]], dtype=losses.dtype)
+    divisors = tensor([float(max(n, 1)) for n in lengths[1]], dtype=losses.dtype, device=losses.device)
     return (losses / divisors).mean()

@@ -88,12 +88,12 @@ def summary(loss, how):
 
 def columns(x):
     from fasttensor.functional.ranges import arange
-    return arange(x.size(-1))
+    return arange(x.size(-1), device=x.device)
 
 
 def check_classes(name, y, low, classes):
     y = all_samples(y)
-    if y.numel() and (int(y.min()) < low or int(y.max()) >= classes):
+    if y.numel() and not y.is_meta and (int(y.min()) < low or int(y.max()) >= classes):
         raise RuntimeError(f"{name}(): target out of range: expected {low} <= target < {classes}, got values from {int(y.min())} to {int(y.max())}")
 
 

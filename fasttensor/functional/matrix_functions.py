@@ -83,7 +83,7 @@ def tolerances(name, A, atol, rtol):
     for value in (atol, rtol):
         if isinstance(value, Tensor) and value.is_complex():
             raise RuntimeError(f"{name}: atol and rtol tensors of complex type are not supported, got {description(value)}")
-    given = atol is not None and (bool((all_samples(atol) > 0).any()) if isinstance(atol, Tensor) else atol > 0)
+    given = atol is not None and (atol.is_meta or bool((all_samples(atol) > 0).any()) if isinstance(atol, Tensor) else atol > 0)
     relative = rtol if rtol is not None else 0.0 if given else finfo(A.dtype).eps * max(A.shape[-2:])
     absolute = 0.0 if atol is None else atol
 
@@ -163,7 +163,7 @@ def cond(A, p=None, *, out=None):
     y = inv_ex(A)
     found = matrix_norm(A, p) * matrix_norm(y.inverse, p)
     failed = y.info != 0
-    return deliver(name, out, found.masked_fill(failed, float("inf")) if bool(all_samples(failed).any()) else found)
+    return deliver(name, out, found.masked_fill(failed, float("inf")) if not failed.is_meta and bool(all_samples(failed).any()) else found)
 
 
 def lstsq(input, b, rcond=None, *, driver=None):

@@ -31,7 +31,7 @@ def checked(name, input, q, interpolation, out):
         values, several = ([q.select(0, i) for i in range(q.size(0))] if q.ndim else [q]), bool(q.ndim)
     else:
         values, several = [float(q)], False
-    for v in q.detach().reshape(-1).tolist() if isinstance(q, Tensor) else values:
+    for v in values if not isinstance(q, Tensor) else () if q.is_meta else q.detach().reshape(-1).tolist():
         if not 0 <= v <= 1:
             raise RuntimeError(f"{name}() q values must be in the range [0, 1], got {v}")
     return values, several

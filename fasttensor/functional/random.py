@@ -11,7 +11,7 @@ from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.numeric_info import finfo
-from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, must_be_tensor, no_names, number, only_strided, prepare,
+from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, makers, must_be_tensor, no_names, number, only_strided, prepare,
                                             refuse_leaf, sizes_of)
 
 _int64 = DTYPES["int64"]
@@ -159,7 +159,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     top = (1 << _DIGITS[dtype.name]) + 1 if dtype.name in _DIGITS else _LIMITS[dtype.name][1] if dtype.name in _LIMITS else -1
     if n > top:
         raise RuntimeError(f"randperm: n cannot be greater than {top} for {dtype}, got {n}")
-    return finish(backend(None).randperm(n, dtype_code(dtype), generator), out, requires_grad, device)
+    return finish(makers(out, device).randperm(n, dtype_code(dtype), generator), out, requires_grad, device)
 
 
 def _like(op, input, dtype, device, layout, memory_format):

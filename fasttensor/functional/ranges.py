@@ -3,9 +3,11 @@
 import math
 import warnings
 
+from fasttensor._core.device import get_default_device
 from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.tensor import Tensor
 from fasttensor.cpu import creation as kernels
-from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, number, only_strided
+from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, makers, number, only_strided
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
 _CODE_OF_INT64 = dtype_code(_int64)
@@ -71,8 +73,12 @@ def arange(
         and type(bounds[0]) is int
         and bounds[0] >= 0
         and start is end is step is out is dtype is device is None
+        and get_default_device().type == "cpu"
     ):
-        return finish_range(kernels.arange(0, 1, bounds[0], _CODE_OF_INT64), None, requires_grad)
+        made = kernels.arange(0, 1, bounds[0], _CODE_OF_INT64)
+        if requires_grad:
+            made.requires_grad = True
+        return made
     if len(bounds) > 3 or not bounds and end is None:
         raise TypeError(
             f"arange() received an invalid combination of arguments - got {len(bounds)} bounds, but expected (end), (start, end) or (start, end, step)"
@@ -99,7 +105,7 @@ def arange(
             start, step = int(start), int(step)
     if n > 1 << 59:
         raise RuntimeError(f"Storage size calculation overflowed with sizes=[{n}]")
-    return finish_range(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
 def range(
@@ -119,11 +125,12 @@ def range(
     start, end, step = _bounds("range", start, end, step)
     dtype = _range_dtype("range", dtype, 0.5)
     n = int((float(end) - float(start)) / step) + 1
-    return finish_range(kernels.arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
 def _line_arguments(op, start, end, steps, dtype, *more):
-    start, end = number(op, "start", start), number(op, "end", end)
+    # a meta tensor's value is not known, and of a range between two only the length matters
+    start, end = (0 if isinstance(value, Tensor) and value.is_meta else number(op, name, value) for name, value in (("start", start), ("end", end)))
     if not isinstance(steps, int):
         steps = number(op, "steps", steps)
     if isinstance(steps, float):
@@ -157,7 +164,7 @@ def linspace(
     if dtype is None and out is not None:
         dtype = out.dtype
     start, end, steps, dtype = _line_arguments("linspace", start, end, steps, dtype)
-    return finish_range(kernels.linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(makers(out, device).linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
 
 
 def logspace(
@@ -185,11 +192,11 @@ def logspace(
         dtype = out.dtype
     start, end, steps, dtype = _line_arguments("logspace", start, end, steps, dtype, base)
     if dtype.is_complex or isinstance(base, complex):
-        exponents = kernels.linspace(start, end, steps, dtype_code(DTYPES["complex128"]))
+        exponents = makers(out, device).linspace(start, end, steps, dtype_code(DTYPES["complex128"]))
         return finish_range((exponents * math.log(base)).exp().to(dtype), out, requires_grad, device)
     if not dtype.is_floating_point:
         start, end = int(start), int(end)
-    return finish_range(kernels.logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
+    return finish_range(makers(out, device).logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
 
 
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
@@ -209,7 +216,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     dtype = as_dtype(dtype)
     if dtype is None:
         dtype = get_default_dtype() if out is None else out.dtype
-    return finish(kernels.eye(n, m, dtype_code(dtype)), out, requires_grad, device)
+    return finish(makers(out, device).eye(n, m, dtype_code(dtype)), out, requires_grad, device)
 
 
 def _triangle(op, row, col, offset, dtype, device, upper):
@@ -218,7 +225,7 @@ def _triangle(op, row, col, offset, dtype, device, upper):
         raise RuntimeError(f"{op}: row and col must be non-negative, got {row} and {col}")
     if dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f'"{op}" not implemented for {dtype.name}: use int32 or int64')
-    return finish_range(kernels.triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
+    return finish_range(makers(None, device).triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):

@@ -195,6 +195,8 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}")
     if minlength < 0:
         raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")
+    if input.is_meta:
+        backend(input).bincount(input, weights, minlength)      # which says why there is no result
     if input.dim() != 1 or input.numel() and input.min().item() < 0:
         raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}.")
     size = max(minlength, input.max().item() + 1 if input.numel() else 0)
@@ -246,8 +248,9 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         if input.is_complex() or input.dtype.name == "bool":
             raise NotImplementedError(f"histc(): not implemented for {description(input)}")
     x = input.detach().reshape(-1)
-    low, high = bounds(x, min, max, 1, "histc")
-    edges = linspace(low, high, bins + 1, dtype=DTYPES["float64"] if x.dtype.itemsize == 2 else x.dtype if x.is_floating_point() else None)
+    low, high = bounds(x, min, max, 1, "histc") if not x.is_meta else (0, 1)
+    edges = linspace(low, high, bins + 1, dtype=DTYPES["float64"] if x.dtype.itemsize == 2 else x.dtype if x.is_floating_point() else None,
+                     device=x.device)
     return deliver(out, backend(x).uniform_histogram(x, edges).to(input.dtype), "histc", True)
 
 

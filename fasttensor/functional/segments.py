@@ -1,4 +1,5 @@
 """Rarely used neighbours of indexing: segment_reduce, nonzero_static, fill_diagonal_, embedding_renorm_."""
+from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import all_samples
 from fasttensor.functional.arguments import check_writable, deliver, description, need_tensor
 from fasttensor.functional.embedding import renorm_rows
@@ -33,7 +34,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     if axis < 0 or sizes.dim() != axis + 1 or sizes.shape[:axis] != data.shape[:axis]:
         raise RuntimeError(f"segment_reduce(): {'lengths' if offsets is None else 'offsets'} must have data's shape before axis {axis} and one "
                            f"dimension more, got {description(sizes)} for {description(data)}")
-    if not unsafe and sizes.numel():
+    if not unsafe and sizes.numel() and not sizes.is_meta:
         if all_samples(sizes).min().item() < 0:
             raise RuntimeError("segment_reduce(): lengths contains negative value!")
         if (all_samples(sizes).sum(-1) != data.shape[axis]).any().item():
@@ -65,6 +66,8 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     """
     if size < 0:
         raise RuntimeError(f"nonzero_static(): 'size' must be an non-negative integer, got {size}")
+    if input.is_meta:
+        return deliver(out, input.new_empty((size, input.dim()), dtype=DTYPES["int64"]), "nonzero_static", True)
     found = nonzero(input)
     made = found.new_full((size, input.dim()), fill_value)
     n = min(size, found.shape[0])

@@ -258,7 +258,7 @@ def product(name, A, tau, out):
         y = reflections(A, tau, start)
         return deliver(name, out, y)
     y, info = backend(A).orgqr(A, tau)
-    return deliver(name, out, y if not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
+    return deliver(name, out, y if info.is_meta or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
 
 
 def orgqr(input, tau, *, out=None):
@@ -281,7 +281,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     if needs_history(input, tau, other):
         return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)), True)
     y, info = backend(input).ormqr(input, tau, other, bool(left), bool(transpose))
-    return deliver(name, out, y if info is None or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
+    return deliver(name, out, y if info is None or info.is_meta or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
 
 
 def tensorinv(A, ind=2, *, out=None):

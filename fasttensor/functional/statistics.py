@@ -132,12 +132,12 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         if weights.dim() > 1 or weights.numel() != n or weights.is_floating_point() == integral or weights.is_complex():
             raise RuntimeError(f"cov(): expected {name} to be a 1-d tensor of {n} "
                                f"{'integers' if integral else 'floating point numbers'}, got {description(weights)}")
-        if n and all_samples(weights.detach()).min().item() < 0:
+        if n and not weights.is_meta and all_samples(weights.detach()).min().item() < 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
         w = weights.reshape(-1) if w is None else w * weights.reshape(-1)
     x = x if x.is_floating_point() or x.is_complex() else x.float()
     total = n if w is None else w.sum()
-    if w is not None and bool((all_samples(total) == 0).any()):
+    if w is not None and not total.is_meta and bool((all_samples(total) == 0).any()):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = x.mean(1, True) if w is None else (x * w).sum(1, True) / total
     if w is not None and aweights is not None and correction != 0:

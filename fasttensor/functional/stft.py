@@ -129,7 +129,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     end = start + length if length is not None else total - n_fft // 2 if center else total
     stop = min(end, total)
     signal, weight = signal[:, start:stop], weight[:, start:stop]
-    if weight.numel() and float(weight.detach().abs().min()) < 1e-11:
+    if weight.numel() and not weight.is_meta and float(weight.detach().abs().min()) < 1e-11:
         raise RuntimeError(f"window overlap add min: 1 (istft({description(input)}, n_fft={n_fft}, hop_length={hop}, center={center}): the windows"
                            " leave samples without weight)")
     y = signal / weight

@@ -125,7 +125,7 @@ def permutation(pivots, m, dtype):
 def without_singular(x, info):
     """NaN for what has no solution: LAPACK leaves what was in memory, which looks like one."""
     singular = info != 0
-    return x.masked_fill(singular[..., None, None], float("nan")) if bool(singular.any()) else x
+    return x.masked_fill(singular[..., None, None], float("nan")) if not x.is_meta and bool(singular.any()) else x
 
 
 class Solve(Rule):
@@ -279,7 +279,7 @@ class Qr(Rule):
         kernels = backend(a)
         packed, tau, info = kernels.geqrf(a)
         bad = (info < 0).reshape(info.shape + (1, 1))
-        nan = bool((info < 0).any())
+        nan = not info.is_meta and bool((info < 0).any())
         packed = packed.masked_fill(bad, float("nan")) if nan else packed
         r = (packed if mode == "complete" else packed[..., :k, :]).triu()
         if mode == "r":

@@ -74,7 +74,7 @@ class Prod(Rule):
         x, y = ctx.saved
         shape, dims, keepdim = ctx.args
         g = spread(g, shape, dims, keepdim)
-        zeros = backend(x).count_nonzero(x, None).item() < x.numel()
+        zeros = not x.is_meta and backend(x).count_nonzero(x, None).item() < x.numel()
         if not zeros:
             return g * (spread(y, shape, dims, keepdim) / x).conj(), None, None, None
         flat = x.reshape(-1) if dims is None else x

@@ -32,7 +32,7 @@ class Cumprod(Rule):
     @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved
-        if backend(x).count_nonzero(x, None).item() == x.numel():
+        if x.is_meta or backend(x).count_nonzero(x, None).item() == x.numel():
             return apply(Cumsum, g * y.conj(), ctx.dim, True) / x.conj(), None
         return without_one(g, x, ctx.dim), None
 

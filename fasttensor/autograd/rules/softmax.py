@@ -66,8 +66,10 @@ class CrossEntropyRows(Rule):
     @staticmethod
     def forward(ctx, x, target, weight, state, ignore, smoothing, reduction):
         from fasttensor.functional.creation import ones
-        g = ones(target.shape, dtype=x.dtype) if reduction == "none" else ones((), dtype=x.dtype)
         k = backend(x)
+        if x.is_meta:
+            return x[:, :1].clone(), x.clone()
+        g = ones(target.shape, dtype=x.dtype) if reduction == "none" else ones((), dtype=x.dtype)
         grad = k.cross_entropy_backward(g, x, target, weight, state, ignore, smoothing, reduction)
         keep = target != ignore
         own = keep.to(x.dtype) if weight is None else weight.to(x.dtype)[target * keep] * keep
