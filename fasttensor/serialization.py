@@ -5,6 +5,7 @@ A file is a zip archive, nothing compressed: `data.pkl` holds the objects, with 
 file as they share it in memory. Loading runs no code from the file: `data.pkl` may name only what
 `allowed` finds, which builds tensors, containers and numbers.
 """
+import errno
 import io
 import mmap as _mmap
 import os
@@ -309,6 +310,10 @@ def _load(file, name, home, trusted, mapped):
     except (EOFError, KeyError, IndexError, ValueError, struct.error, zlib.error, MemoryError, AttributeError,
             TypeError, RecursionError, UnicodeDecodeError, NotImplementedError, OverflowError) as error:
         raise RuntimeError(f"load: {name} is damaged, or not a file that save wrote ({type(error).__name__}: {error})") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise RuntimeError(f"load: {name} is damaged, or not a file that save wrote (a record begins before the file)") from error
     except pickle.UnpicklingError as error:
         if "is not allowed" in str(error) or not str(error):
             raise

@@ -5,8 +5,11 @@ Modules here are cut into smaller files than PyTorch's, and a file must say PyTo
 import sys
 
 # Parts of fasttensor whose instances hold what PyTorch's instances hold.
-_SHARED = ("nn.", "optim.", "utils.hooks")
+_SHARED = ("nn.", "optim.", "utils.hooks", "distributions.", "amp.grad_scaler", "return_types", "torch_version", "utils.data.dataset",
+           "utils.data.sampler", "utils.data.distributed")
 _MOVED = {
+    "distributions._transform": "distributions.transforms", "distributions._transforms_scalar": "distributions.transforms",
+    "distributions._transforms_vector": "distributions.transforms",
     "nn.module": "nn.modules.module", "nn.hooks": "utils.hooks", "nn.parallel": "nn.parallel.data_parallel",
     "nn.modules.adaptive_pooling": "nn.modules.pooling", "nn.modules.attention": "nn.modules.activation",
     "nn.modules.softmax": "nn.modules.activation", "nn.modules.rnn_cells": "nn.modules.rnn",
@@ -16,6 +19,11 @@ _MOVED = {
     "optim._schedules_simple": "optim.lr_scheduler",
 }
 _LAZY = {"LazyBatchNorm": "batchnorm", "LazyConv": "conv", "LazyInstanceNorm": "instancenorm"}
+
+
+def is_shared(kind):
+    """Whether a class is one that files may hold instances of, by where it is defined."""
+    return kind.__module__.startswith(tuple("fasttensor." + part for part in _SHARED))
 
 
 def pytorch_name(obj):
@@ -30,7 +38,7 @@ def pytorch_name(obj):
     if not isinstance(obj, type):
         return _function_name(obj, name)
     inside = module[len("fasttensor."):]
-    if not inside.startswith(_SHARED):
+    if not is_shared(obj):
         return None
     inside = _MOVED.get(inside, inside)
     if name == "_WrappedHook":
@@ -43,7 +51,9 @@ def pytorch_name(obj):
 
 
 def _function_name(function, name):
-    """Activations and other functions of tensors: attributes of modules."""
+    """Activations and other functions of tensors, which are attributes of modules, and what a GradScaler makes its state with."""
+    if name == "_refresh_per_optimizer_state":
+        return "torch.amp.grad_scaler", name
     for public in ("nn.functional", "nn.init", ""):
         found = sys.modules.get(f"fasttensor.{public}".rstrip("."))
         if found is not None and found.__dict__.get(name) is function:

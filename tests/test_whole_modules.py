@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 import fasttensor
+from fasttensor.serialization_globals import Name
 from fasttensor.serialization_names import pytorch_name
 
 
@@ -45,7 +46,7 @@ def test_names_are_pytorchs():
 def test_names_are_where_pytorch_defines_them():
     torch = pytest.importorskip("torch")
     wrong = []
-    for part in ("nn", "optim", "optim.lr_scheduler"):
+    for part in ("nn", "optim", "optim.lr_scheduler", "distributions", "distributions.transforms"):
         theirs, ours = (operator.attrgetter(part)(library) for library in (torch, fasttensor))
         for name in dir(ours):
             kind, other = getattr(ours, name), getattr(theirs, name, None)
@@ -55,6 +56,32 @@ def test_names_are_where_pytorch_defines_them():
                 if pytorch_name(kind) != (other.__module__, other.__qualname__):
                     wrong.append((name, pytorch_name(kind)))
     assert not wrong
+
+
+def values(torch):
+    """What programs save beside modules, each with what is compared."""
+    D, data, ones = torch.distributions, torch.utils.data, torch.ones
+    return [(D.Bernoulli(logits=ones(2)), lambda x: [x.mean.tolist(), list(x.param_shape), list(x.expand((3, 2)).sample().shape)]),
+            (D.Categorical(ones(3)), lambda x: [x.entropy().tolist(), x._param.tolist()]),
+            (D.Multinomial(2, ones(3)), lambda x: x.entropy().tolist()),
+            (D.TransformedDistribution(D.Normal(0.0, 1.0), [D.AffineTransform(1.0, 2.0), D.ExpTransform()]), lambda x: x.log_prob(ones(1) * 2).tolist()),
+            (D.ComposeTransform([D.PowerTransform(ones(1) * 2), D.TanhTransform()]), lambda x: x(ones(1) * 0.5).tolist()),
+            (D.constraints.interval(0.0, 1.0), lambda x: x.check(ones(2) * 2).tolist()),
+            (torch.amp.GradScaler("cpu"), lambda x: x.state_dict()), (ones(2, 3).max(1), lambda x: [x.values.tolist(), x.indices.tolist()]),
+            (data.Subset(data.TensorDataset(ones(3)), [1, 2]), lambda x: x[0][0].tolist()), (data.BatchSampler(range(3), 2, False), list)]
+
+
+def test_values_of_both():
+    for value, seen in values(fasttensor):
+        assert b"fasttensor" not in zipfile.ZipFile(io.BytesIO(saved(value))).read("archive/data.pkl")
+        assert seen(fasttensor.load(io.BytesIO(saved(value)), weights_only=False)) == seen(value)
+    torch = pytest.importorskip("torch")
+    for (value, seen), (theirs, seen_there) in zip(values(fasttensor), values(torch)):
+        file = io.BytesIO()
+        torch.save(theirs, file)
+        here, there = fasttensor.load(io.BytesIO(file.getvalue()), weights_only=False), torch.load(io.BytesIO(saved(value)), weights_only=False)
+        assert type(here) is type(value) and type(there) is type(theirs)
+        assert str(seen(here)) == str(seen(value)) and str(seen_there(there)) == str(seen_there(theirs))
 
 
 def modules(nn):
@@ -175,6 +202,11 @@ def test_what_files_must_not_hold():
         fasttensor.load(io.BytesIO(saved(File(getattr, "a", "upper"))), weights_only=False)
     with pytest.raises(pickle.UnpicklingError, match="only methods of modules"):
         fasttensor.load(io.BytesIO(saved(File(getattr, fasttensor.nn.Linear(1, 1), "__class__"))), weights_only=False)
+    # What our modules import, and their classes that write files, are not values.
+    for module, name in (("torch.serialization", "zipfile.ZipFile"), ("torch.serialization", "tempfile.TemporaryDirectory"),
+                         ("torch.utils.data.workers", "WorkerPool")):
+        with pytest.raises(pickle.UnpicklingError, match=f"{name}, which is not allowed"):
+            fasttensor.load(io.BytesIO(saved(File(Name(module, name), "x"))), weights_only=False)
     whole = saved([fasttensor.ones(100)])
     with pytest.raises(RuntimeError, match=r"cut short|at its end is missing.*700 bytes"):
         fasttensor.load(io.BytesIO(whole[:700]))

@@ -16,7 +16,7 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _fresh():
+def _refresh_per_optimizer_state():
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -54,7 +54,7 @@ class GradScaler:
             self._init_scale, self._scale = init_scale, None
             self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
             self._init_growth_tracker, self._growth_tracker = 0, None
-            self._per_optimizer_states = defaultdict(_fresh)
+            self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _check_scale(self, name):
         if self._scale is None:
@@ -152,7 +152,7 @@ class GradScaler:
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             self._adapt(any(bool(bad) for bad in found))
-        self._per_optimizer_states = defaultdict(_fresh)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _adapt(self, skipped):
         if skipped:

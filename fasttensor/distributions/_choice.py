@@ -15,6 +15,8 @@ def must_be_one(probs, logits):
 class Binary:
     """``probs`` of success, or ``logits``, their log-odds."""
 
+    _saved_for_pytorch = ("_param",)
+
     def _take(self, probs, logits, *others):
         """Keep the given one, broadcast with the other parameters, which are returned; the batch shape is in `_param`."""
         must_be_one(probs, logits)

@@ -24,6 +24,8 @@ class Categorical(Distribution):
     _expands = {"probs": 1, "logits": 1}
     _keeps = ("_num_events",)
 
+    _saved_for_pytorch = ("_param",)
+
     def __init__(self, probs=None, logits=None, validate_args=None):
         must_be_one(probs, logits)
         given, name = (logits, "logits") if probs is None else (probs, "probs")

@@ -29,6 +29,11 @@ class Distribution:
     # The parameters that `expand` expands, with the number of dimensions an event of theirs has, and what it copies as it is.
     _expands = None
     _keeps = ()
+    # What is computed here and an attribute in PyTorch, so that it can use what was saved here.
+    _saved_for_pytorch = ()
+
+    def __getstate__(self):
+        return {**self.__dict__, **{name: getattr(self, name) for name in self._saved_for_pytorch}}
 
     @staticmethod
     def set_default_validate_args(value):

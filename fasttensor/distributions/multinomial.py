@@ -25,6 +25,8 @@ class Multinomial(OfCategorical, Distribution):
     _expands = {"_categorical": 0}
     _keeps = ("total_count",)
 
+    _saved_for_pytorch = ("_binomial",)
+
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         if not isinstance(total_count, int):
             raise NotImplementedError(f"inhomogeneous total_count is not supported: Multinomial needs an int, got {type(total_count).__name__}")

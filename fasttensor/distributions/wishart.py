@@ -40,6 +40,8 @@ class Wishart(Scaled, ExponentialFamily):
     _keeps = ("_unbroadcasted_scale_tril",)
     _not_one = AssertionError
 
+    _saved_for_pytorch = ("_batch_dims",)
+
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
         name, matrix = self._one_matrix(covariance_matrix, precision_matrix, scale_tril)
         if isinstance(df, Number):
@@ -57,6 +59,10 @@ class Wishart(Scaled, ExponentialFamily):
         super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = self._factor(name, matrix)
         self._dist_chi2 = self._diagonal_squares()
+
+    @property
+    def _batch_dims(self):
+        return [-1 - dim for dim in range(len(self._batch_shape))]
 
     @property
     def arg_constraints(self):

@@ -12,6 +12,8 @@ class Result(tuple):
     _fields = ()
 
     def __new__(cls, *parts):
+        if len(parts) == 2 and isinstance(parts[1], dict) and isinstance(parts[0], (tuple, list)):
+            parts = tuple(parts[0])         # as PyTorch pickles them
         if len(parts) != len(cls._fields):
             parts = tuple(parts[0]) if len(parts) == 1 else parts
             if len(parts) != len(cls._fields):
