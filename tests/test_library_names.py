@@ -90,3 +90,15 @@ def test_arguments_by_name():
     assert len(x.split(split_size=1, dim=0)) == 2
     with pytest.raises(TypeError, match="split_size"):
         x.split()
+
+
+def test_a_method_that_wraps_one_of_module():
+    import functools
+
+    class Net(torch.nn.Module):
+        @functools.wraps(torch.nn.Module.to)
+        def to(self, *args, **kwargs):
+            return super().to(*args, **kwargs), "own"
+
+    net = Net()
+    assert net.to("cpu") == (net, "own")

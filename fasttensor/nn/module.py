@@ -46,7 +46,9 @@ def _check_name(self, name, kind, registry):
 def _keep_functions_free(cls):
     """PyTorch's functions do not become methods where a class has them as attributes: `act = torch.tanh`."""
     for name, value in list(vars(cls).items()):
-        if isinstance(value, _FUNCTIONS) and (getattr(value, "__module__", None) or "").startswith("fasttensor."):
+        # a method that functools.wraps one of these has its __module__, and globals of its own
+        written = getattr(value, "__globals__", {}).get("__name__", "fasttensor.")
+        if isinstance(value, _FUNCTIONS) and all((home or "").startswith("fasttensor.") for home in (getattr(value, "__module__", None), written)):
             setattr(cls, name, staticmethod(value))
 
 

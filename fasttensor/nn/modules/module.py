@@ -4,4 +4,4 @@ from ..hooks import (register_module_backward_hook, register_module_buffer_regis
                      register_module_full_backward_hook, register_module_full_backward_pre_hook,
                      register_module_module_registration_hook, register_module_parameter_registration_hook)
 from ..module import Module  # noqa: F401
-from ..module_state import _IncompatibleKeys  # noqa: F401
+from ..module_state import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys  # noqa: F401
