@@ -99,6 +99,25 @@ def test_every_dtype_is_read_and_written(name):
     assert to_lists(z.to(ft.int64)) == [0, 1]
 
 
+@pytest.mark.parametrize("width", [(3,), (2, 3), (1,), (70,)])
+def test_index_expanded_over_rows(width):
+    """An index that is the same for a whole row moves rows."""
+    x, src = ramp(4, *width), ramp(5, *width) + 0.5
+    one = ft.tensor([2, 0, 2, 3, 1])
+    index = one.reshape(5, *[1] * len(width)).expand(5, *width)
+    rows = x.tolist()
+    for t in (x, x.transpose(0, -1).contiguous().transpose(0, -1)):
+        assert t.gather(0, index).tolist() == [rows[i] for i in (2, 0, 2, 3, 1)]
+        assert_close(t.scatter_add(0, index, src), t.index_add(0, one, src).tolist())
+        assert t.scatter(0, index, src).tolist() == [src[i].tolist() for i in (1, 4, 2, 3)]
+        largest = ft.maximum(t, ft.stack([src[1], src[4], ft.maximum(src[0], src[2]), src[3]]))
+        assert t.scatter_reduce(0, index, src, "amax").tolist() == largest.tolist()
+    with pytest.raises(RuntimeError, match="index 4 is out of bounds"):
+        x.gather(0, (index[:, :1] + 1).expand(index.shape) if len(width) == 1 else index + 1)
+    with pytest.raises(RuntimeError, match="index -1 is out of bounds"):
+        x.scatter_add(0, ft.tensor([0, -1]).reshape(2, *[1] * len(width)).expand(2, *width), src)
+
+
 def test_repeated_positions():
     x = ft.zeros(3)
     x[ft.tensor([1, 1, 2])] = ft.tensor([5., 6., 7.])

@@ -2,12 +2,13 @@
 
 Both walk the index tensor; the strides of the addressed tensor have a step of 0 along `dim`, and the index adds its own.
 Chunks of a scatter split a dimension other than `dim`, so that no two can meet the same element and equal
-indices keep their order.
+indices keep their order. An index that is expanded over the last dimensions, index[:, None].expand(-1, width), is read once a
+row: whole rows are then copied or added.
 """
 from libc.stdint cimport int64_t
 from fasttensor._core.dtype cimport INT64, INT32, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
-from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, describe
+from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, cast, describe
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
@@ -21,10 +22,15 @@ cdef struct Walk:
     char *d
     char *s
     char *ix
+    Py_ssize_t item              # bytes of an element
     Py_ssize_t size, along       # of the addressed dimension, step in bytes
     ft_gath_fn gath
     ft_scat_fn scat
+    ft_acc_fn acc                # of whole rows, where the index is expanded over the last dimension
     Py_ssize_t bad               # lowest position in the index that is out of bounds, or -1
+
+
+cdef int64_t ZERO = 0
 
 
 cdef void walk_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -44,7 +50,19 @@ cdef void walk_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     n = end - begin if w.split == last else w.sizes[last]
     ds, ss, istep = w.dstep[last], w.sstep[last], w.istep[last]
     for _ in range(rows):
-        if w.gath != NULL:
+        if istep == 0 and n > 1:
+            j = (<int64_t *>ix)[0]
+            if j < 0 or j >= w.size:
+                j = 0
+            else:
+                if w.acc != NULL:
+                    w.acc(d + j * w.along, ds, s, ss, n)
+                elif ds == w.item and ss == w.item:
+                    ft_copy(d, s + j * w.along, n * w.item)
+                else:
+                    w.gath(d, ds, s + j * w.along, ss, 0, <const char *>&ZERO, 0, 1, n)
+                j = -1
+        elif w.gath != NULL:
             j = w.gath(d, ds, s, ss, w.along, ix, istep, w.size, n)
         else:
             j = w.scat(d, ds, w.along, ix, istep, w.size, s, ss, n)
@@ -69,13 +87,13 @@ cdef Tensor long_index(Tensor index, str op):
         index = cast(index, INT64)
     if index.code != INT64:
         raise RuntimeError(f"{op}(): Expected dtype int32/int64 for index, got {describe(index)}; convert with .long()")
-    return contiguous(index)
+    return index
 
 
 cdef int run_walk(Walk *w, Tensor index, int dim, Py_ssize_t size, bint any_split, str op) except -1:
     """Finishes w (steps are set) and runs it."""
     cdef int k
-    cdef Py_ssize_t work = 1 + index.count
+    cdef Py_ssize_t work = 1 + index.count, grain
     w.ix, w.size, w.bad = index.ptr, size, -1
     w.rank = index.rank if index.rank else 1
     for k in range(index.rank):
@@ -83,17 +101,27 @@ cdef int run_walk(Walk *w, Tensor index, int dim, Py_ssize_t size, bint any_spli
         w.istep[k] = index.steps[k] * sizeof(int64_t)
     if index.rank == 0:
         w.sizes[0], w.istep[0] = 1, 0
+    # Dimensions over which the index is expanded become one where the memory of both sides allows.
+    while (w.rank - 2 > dim and w.istep[w.rank - 1] == 0 and w.istep[w.rank - 2] == 0
+           and w.dstep[w.rank - 2] == w.dstep[w.rank - 1] * w.sizes[w.rank - 1]
+           and w.sstep[w.rank - 2] == w.sstep[w.rank - 1] * w.sizes[w.rank - 1]):
+        w.rank -= 1
+        w.sizes[w.rank - 1] *= w.sizes[w.rank]
+        w.dstep[w.rank - 1], w.sstep[w.rank - 1] = w.dstep[w.rank], w.sstep[w.rank]
     w.split = 0
     if not any_split and w.rank > 1:
         w.split = 1 if dim == 0 else 0
         for k in range(w.rank):
             if k != dim and w.sizes[k] > w.sizes[w.split]:
                 w.split = k
+    grain = 1 + GRAIN // (1 + work // w.sizes[w.split]) if index.count else 1
+    if w.split == w.rank - 1 and grain < 32:
+        grain = 32                  # pieces of rows that are worth a call and use whole lines of memory
     if index.count < BIG or (not any_split and w.split == dim):
         walk_range(w, 0, w.sizes[w.split])
     else:
         with nogil:
-            parallel_for(w.sizes[w.split], 1 + GRAIN // (1 + work // w.sizes[w.split]), walk_range, w)
+            parallel_for(w.sizes[w.split], grain, walk_range, w)
     if w.bad >= 0:
         raise RuntimeError(f"{op}(): index {(<int64_t *>index.ptr)[w.bad]} is out of bounds for dimension {dim} with size {size}")
     return 0
@@ -114,7 +142,8 @@ def gather(Tensor x, int dim, Tensor index):
     out = new_tensor(ix.rank, ix.sizes, x.code, x.dev)
     if out.count == 0:
         return out
-    w.gath, w.scat, w.d, w.s = FT_GATH[ft_log2(item)], NULL, out.ptr, x.ptr
+    w.gath, w.scat, w.acc, w.item = FT_GATH[ft_log2(item)], NULL, NULL, item
+    w.d, w.s = out.ptr, x.ptr
     w.dstep[0] = w.sstep[0] = w.along = 0
     for k in range(ix.rank):
         w.dstep[k] = out.steps[k] * item
@@ -152,7 +181,8 @@ def scatter(Tensor x, int dim, Tensor index, Tensor src, int how=OP_SET, str op=
     if touches(ix, x):             # read before it is written
         ix = new_like(ix, INT64)
         copy_into(ix, index)
-    w.gath, w.scat, w.d, w.s = NULL, FT_SCAT[how][x.code], x.ptr, values.ptr
+    w.gath, w.scat, w.acc, w.item = NULL, FT_SCAT[how][x.code], FT_ACC[how][x.code], item
+    w.d, w.s = x.ptr, values.ptr
     w.dstep[0] = w.sstep[0] = w.along = 0
     for k in range(ix.rank):
         w.sstep[k] = 0 if scalar else values.steps[k] * item
