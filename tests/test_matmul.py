@@ -110,6 +110,17 @@ def test_no_elements(shape):
     assert bool((ft.addmm(ft.ones(m, n), ft.ones(m, k), ft.ones(k, n)) == 1 + k).all())
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int64"])
+def test_rows_that_do_not_follow_each_other(dtype):
+    dtype = getattr(ft, dtype)
+    x = ft.arange(24).reshape(2, 3, 4).to(dtype).transpose(0, 1)
+    w = ft.tensor([[1, 0, 2, 0], [0, 1, 0, 1]]).to(dtype)
+    right = [[[4, 4], [40, 28]], [[16, 12], [52, 36]], [[28, 20], [64, 44]]]
+    assert (x @ w.t()).tolist() == right
+    if dtype.is_floating_point:
+        assert ft.nn.functional.linear(x, w, ft.ones(2, dtype=dtype)).tolist() == [[[v + 1 for v in r] for r in a] for a in right]
+
+
 def test_batches_broadcast_by_stride():
     def check(x, y):
         np.testing.assert_allclose(ft.matmul(ft.from_numpy(x), ft.from_numpy(y)).numpy(), x @ y, rtol=1e-5, atol=1e-5)

@@ -1,12 +1,12 @@
 """The products that programs call most, recorded without an interpreted step: a @ b where b is a matrix or
 the batches are equal, x @ w.T + bias, and addmm. Rules for the others are in rules/matmul.py."""
-from fasttensor._core.dtype cimport BOOL, COMPLEX64, FLOAT32, FLOAT64, is_float_code
+from fasttensor._core.dtype cimport BOOL, COMPLEX64, is_float_code
 from fasttensor._core.tensor cimport Tensor, Node, CPU, BATCHED
 from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 from fasttensor.autograd.watching cimport routing
-from fasttensor.cpu.matmul cimport (mm_plain, linear_plain, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
+from fasttensor.cpu.matmul cimport (mm_plain, linear_any, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
                                     TRANSPOSED, CONJUGATED)
 from importlib import import_module
 
@@ -204,9 +204,7 @@ cdef object addmm_backward(Node node, object grad):
 cdef Tensor forward_linear(Tensor x, Tensor w, Tensor bias):
     if x.dev != CPU:
         return backend(x).linear(x, w, bias)
-    if x.code == FLOAT32 or x.code == FLOAT64:
-        return linear_plain(x, w, bias, 0)
-    return product(x, w, 0, TRANSPOSED, bias, 1, 1, 0)
+    return linear_any(x, w, bias, 0)
 
 
 cdef object linear_backward(Node node, object grad):

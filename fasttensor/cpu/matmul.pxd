@@ -8,6 +8,7 @@ cdef enum:
 
 cdef Tensor mm_plain(Tensor a, Tensor b)       # both 2-d, of one dtype and matching sizes (checked by the caller)
 cdef Tensor linear_plain(Tensor x, Tensor w, Tensor bias, int activation)
+cdef Tensor linear_any(Tensor x, Tensor w, Tensor bias, int activation)
 
 # activation(alpha * op(a) op(b) + beta * d), batches broadcast; d may be None
 cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, object alpha, int activation)

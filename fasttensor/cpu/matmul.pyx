@@ -19,6 +19,7 @@ from fasttensor.cpu.gemm.blocks cimport *
 cdef enum:
     MAX_RANK = 64
     BLAS_PAYS = 1 << 15      # complex multiply-adds from which OpenBLAS is the faster
+    FEW = 64                 # rows of an item, below which a batch is copied to be multiplied at once
     SMALL = 1 << 15          # multiply-adds below which the GIL is kept
 
 ACTIVATIONS = {None: ACT_NONE, "relu": ACT_RELU, "gelu": ACT_GELU, "gelu_tanh": ACT_GELU_TANH, "silu": ACT_SILU,
@@ -160,7 +161,7 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
     cdef int computed = FLOAT32 if code == FLOAT16 or code == BFLOAT16 else code
     cdef Py_ssize_t sizes[MAX_RANK]
     cdef Py_ssize_t steps[4][MAX_RANK]
-    cdef Tensor out, addend = None
+    cdef Tensor out, flat, addend = None
     cdef char *other = NULL
     if rank > MAX_RANK or a.rank < 2 or b.rank < 2 or x.cols != y.rows or a.code != b.code:
         raise RuntimeError(f"matrix product: {describe(a)} and {describe(b)} do not fit"
@@ -209,24 +210,29 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
     if addend is not None:
         set_number(&g.beta, code, beta)
         g.d, g.batch_d, g.drs, g.dcs = addend.ptr, steps[3], steps[3][lead], steps[3][lead + 1]
-    # One weight for a whole batch: the batch becomes rows of a single product.
-    if lead and g.batch > 1 and addend is None:
-        fold_batch(&g, sizes, lead)
+    # One weight for a whole batch: the batch becomes rows of a single product, if need be those of a copy.
+    if lead and g.batch > 1 and addend is None and fold_batch(&g, sizes, lead, False):
+        if not ta and g.m < FEW and rank == a.rank and fold_batch(&g, sizes, lead, True) == 0:
+            flat = contiguous(a)
+            g.a, g.ars, g.acs = flat.ptr, x.cols, 1
     multiply_released(&g)
     return cast(out, code) if computed != code else out
 
 
-cdef void fold_batch(Product *g, const Py_ssize_t *sizes, int lead) noexcept:
+cdef int fold_batch(Product *g, const Py_ssize_t *sizes, int lead, bint copied) noexcept:
+    """The batch as rows of one product, 1 where B differs by item or the rows do not follow each other. `copied`: they
+    will, in a copy. Returns 0 where it was done."""
     cdef int dim
     cdef Py_ssize_t step = g.ars * g.m
     for dim in range(lead - 1, -1, -1):
         if sizes[dim] == 1:
             continue
-        if g.batch_b[dim] != 0 or g.batch_a[dim] != step:
-            return
+        if g.batch_b[dim] != 0 or (g.batch_a[dim] != step and not copied):
+            return 1
         step *= sizes[dim]
     g.m *= g.batch
     g.batch, g.batch_rank = 1, 0
+    return 0
 
 
 cdef Tensor mm_plain(Tensor a, Tensor b):
@@ -377,17 +383,23 @@ cdef Tensor linear_plain(Tensor x, Tensor w, Tensor bias, int activation):
     return out
 
 
+cdef Tensor linear_any(Tensor x, Tensor w, Tensor bias, int activation):
+    cdef Tensor flat, out
+    cdef Py_ssize_t sizes[MAX_RANK]
+    cdef int dim
+    if (x.code == FLOAT32 or x.code == FLOAT64) and x.rank > 0 and w.rank == 2:
+        return linear_plain(x, w, bias, activation)
+    flat = as_matrix(x, False) if x.rank < 2 else flat_rows(x)
+    out = product(flat, w, 0, TRANSPOSED, bias, 1, 1, activation)
+    if x.rank != 2:
+        for dim in range(x.rank - 1):
+            sizes[dim] = x.sizes[dim]
+        dim = x.rank - 1 if x.rank else 0
+        sizes[dim] = w.sizes[0]
+        return reshaped(out, dim + 1, sizes)
+    return out
+
+
 def linear(Tensor x not None, Tensor w not None, Tensor bias=None, activation=None):
     """``activation(x @ w.T + bias)`` with x of any rank, w of (out, in), bias of (out,) or None."""
-    cdef int act = ACTIVATIONS[activation]
-    cdef Tensor flat = x, out
-    cdef Py_ssize_t sizes[MAX_RANK]
-    if (x.code == FLOAT32 or x.code == FLOAT64) and x.rank > 0 and w.rank == 2:
-        return linear_plain(x, w, bias, act)
-    if x.rank < 2:
-        flat = as_matrix(x, False)
-    out = product(flat, w, 0, TRANSPOSED, bias, 1, 1, act)
-    if x.rank < 2:
-        sizes[0] = out.count
-        return reshaped(out, 1, sizes)
-    return out
+    return linear_any(x, w, bias, ACTIVATIONS[activation])
