@@ -92,6 +92,42 @@ def _(t):
     return run
 
 
+def recurrent(kind, inputs, hidden, batch, steps):
+    """A layer without gradients: few rows against a large weight."""
+    @case(f"block/{kind.lower()}_{hidden}_b{batch}_t{steps}")
+    def _(t):
+        layer, x = getattr(t.nn, kind)(inputs, hidden), t.randn(steps, batch, inputs)
+
+        def run():
+            with t.no_grad():
+                return layer(x)
+        return run
+
+
+recurrent("LSTM", 512, 1024, 4, 8)
+recurrent("GRU", 256, 512, 1, 1)
+recurrent("LSTM", 28, 64, 64, 28)
+
+
+@case("block/linear_bf16_rows_apart")
+def _(t):
+    x = t.randn(4, 128, 256).to(t.bfloat16).transpose(0, 1)
+    w, b = t.randn(768, 256).to(t.bfloat16), t.randn(768).to(t.bfloat16)
+    return lambda: t.nn.functional.linear(x, w, b)
+
+
+@case("block/scatter_add_rows")
+def _(t):
+    to, x = t.randint(0, 1000, (8000,)), t.randn(8000, 64)
+    return lambda: t.zeros(1000, 64).scatter_add(0, to[:, None].expand(-1, 64), x)
+
+
+@case("block/gather_rows")
+def _(t):
+    at, x = t.randint(0, 1000, (8000,)), t.randn(1000, 64)
+    return lambda: x.gather(0, at[:, None].expand(-1, 64))
+
+
 def train(t, net, make_loss, optimizer):
     """A training step: clear, forward, backward, update."""
     def run():

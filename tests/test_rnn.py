@@ -72,6 +72,23 @@ def test_compiled_loops_equal_the_composite(cls, monkeypatch):
 
 
 @pytest.mark.parametrize("cls", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("hidden, batch, steps", [(37, 2, 2), (130, 3, 2), (300, 2, 9), (40, 9, 3)])
+def test_weight_in_place_and_in_panels(cls, hidden, batch, steps, monkeypatch):
+    """Few rows are multiplied by the weight as it lies, more by its panels: outputs and gradients agree with the composite."""
+    m, x = getattr(nn, cls)(5, hidden), torch.randn(steps, batch, 5)
+
+    def run():
+        m.zero_grad()
+        out = m(x)[0]
+        (out * out).sum().backward()
+        return [out.tolist()] + [p.grad.tolist() for p in m.parameters()]
+    fused = run()
+    monkeypatch.setattr(composite, "_layer", composite._layer_of_steps)
+    for a, b in zip(fused, run()):
+        assert_close(torch.tensor(a), b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("cls", ["LSTM", "GRU", "RNN"])
 def test_second_derivative(cls):
     m = getattr(nn, cls)(2, 3, dtype=torch.float64)
     x = torch.randn(3, 2, 2, dtype=torch.float64, requires_grad=True)

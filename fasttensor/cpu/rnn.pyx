@@ -7,28 +7,36 @@ one matrix product; each step then adds the recurrent product and applies the ga
 """
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
-from fasttensor._core.dtype cimport FLOAT32
+from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.parallel cimport parallel_for, range_fn
 from fasttensor._core.tensor cimport Tensor, CPU, contiguous, new_tensor, new_like
 from fasttensor.cpu.gemm.blocks cimport Product, start_product, multiply
 from fasttensor.cpu.matmul cimport linear_plain
 
 cdef extern from "rnn_layer.h" nogil:
+    ctypedef int (*rnn_product)(int itemsize, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const void *a, const void *b,
+                                Py_ssize_t brs, Py_ssize_t bcs, void *c, int add) noexcept nogil
+    int RNN_BYTES
     ctypedef void (*rnn_parallel)(Py_ssize_t n, Py_ssize_t grain, range_fn body, void *context) noexcept nogil
-    int rnn_forward_f32(rnn_parallel run, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n, const Py_ssize_t *at,
-                        const void *w, void *h, void *gates, void *out, void *c, void *cells, const void *bias_n, void *kept_n)
-    int rnn_forward_f64(rnn_parallel run, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n, const Py_ssize_t *at,
-                        const void *w, void *h, void *gates, void *out, void *c, void *cells, const void *bias_n, void *kept_n)
-    int rnn_backward_f32(rnn_parallel run, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n, const Py_ssize_t *at,
-                         Py_ssize_t batch, const void *w, const void *gates, const void *cells, const void *kept_n, const void *out,
-                         const void *h0, const void *c0, const void *gout, void *dh, void *dc, void *dgates, void *drecurrent,
-                         void *before)
-    int rnn_backward_f64(rnn_parallel run, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n, const Py_ssize_t *at,
-                         Py_ssize_t batch, const void *w, const void *gates, const void *cells, const void *kept_n, const void *out,
-                         const void *h0, const void *c0, const void *gout, void *dh, void *dc, void *dgates, void *drecurrent,
-                         void *before)
+    int rnn_forward_f32(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
+                        const Py_ssize_t *at, const void *w, int in_place, void *scratch, void *h, void *gates, void *out, void *c,
+                        void *cells, const void *bias_n, void *kept_n)
+    int rnn_forward_f64(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
+                        const Py_ssize_t *at, const void *w, int in_place, void *scratch, void *h, void *gates, void *out, void *c,
+                        void *cells, const void *bias_n, void *kept_n)
+    int rnn_backward_f32(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
+                         const Py_ssize_t *at, Py_ssize_t batch, const void *w, int in_place, void *scratch, const void *gates,
+                         const void *cells, const void *kept_n, const void *out, const void *h0, const void *c0, const void *gout,
+                         void *dh, void *dc, void *dgates, void *drecurrent, void *before)
+    int rnn_backward_f64(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
+                         const Py_ssize_t *at, Py_ssize_t batch, const void *w, int in_place, void *scratch, const void *gates,
+                         const void *cells, const void *kept_n, const void *out, const void *h0, const void *c0, const void *gout,
+                         void *dh, void *dc, void *dgates, void *drecurrent, void *before)
     void column_sums_f32(const void *a, Py_ssize_t rows, Py_ssize_t cols, void *sums)
     void column_sums_f64(const void *a, Py_ssize_t rows, Py_ssize_t cols, void *sums)
+
+cdef enum:
+    IN_CACHE = 1 << 20       # bytes
 
 cdef dict KINDS = {"rnn_tanh": 0, "rnn_relu": 1, "gru": 2, "lstm": 3}
 cdef int[4] GATES = [1, 1, 3, 4]
@@ -91,6 +99,30 @@ cdef Tensor joined_bias(Tensor b_ih, Tensor b_hh, Py_ssize_t n):
     return b
 
 
+cdef int small_product(int itemsize, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const void *a, const void *b, Py_ssize_t brs,
+                       Py_ssize_t bcs, void *c, int add) noexcept nogil:
+    cdef Product g
+    start_product(&g, FLOAT32 if itemsize == 4 else FLOAT64, m, n, k)
+    g.a, g.ars, g.acs, g.b, g.brs, g.bcs, g.c = <const char *>a, k, 1, <const char *>b, brs, bcs, <char *>c
+    if add:
+        g.d, g.drs, g.dcs = g.c, n, 1
+    return multiply(&g)
+
+
+cdef bint packing_pays(Py_ssize_t batch, Py_ssize_t steps, Py_ssize_t H, int ng, int item) noexcept:
+    """Packing reads and writes the weight once; a step of few rows reads it once, packed or not. Where it stays in the
+    second-level cache, the panels are the faster form after some steps."""
+    if batch > 8 or (batch > 4 and H < 512) or (batch > 2 and H < 128) or H < 32:
+        return True
+    return steps > 3 and (batch > 4 or ng * H * H * item <= IN_CACHE)
+
+
+cdef Tensor scratch_for(bint in_place, bint backward, Py_ssize_t batch, Py_ssize_t H, int ng, int code):
+    """Memory for the packed weight, or for the product of one step."""
+    cdef Py_ssize_t wide = RNN_BYTES // (4 if code == FLOAT32 else 8) * (2 if backward else 1)
+    return matrix(batch, ng * H, code) if in_place else matrix((H + wide - 1) // wide * wide, ng * H, code)
+
+
 def rnn_forward(str mode, Tensor x not None, sizes, Tensor h0 not None, Tensor c0, Tensor w_ih not None,
                 Tensor w_hh not None, Tensor b_ih, Tensor b_hh, bint reverse):
     """(outputs (rows, H), h_n, c_n or None, kept for backward) of x (rows, I) packed by time."""
@@ -110,19 +142,21 @@ def rnn_forward(str mode, Tensor x not None, sizes, Tensor h0 not None, Tensor c
     if kind == 2:
         kept_n = matrix(s.rows, H, code)
         bias_n = None if b_hh is None else contiguous(b_hh)
+    cdef bint in_place = not packing_pays(s.batch, s.count, H, ng, 4 if code == FLOAT32 else 8)
+    cdef Tensor scratch = scratch_for(in_place, False, s.batch, H, ng, code)
     cdef char *pbias = NULL if bias_n is None else bias_n.ptr + 2 * H * (4 if code == FLOAT32 else 8)
     cdef char *pc = at_or_null(c)
     cdef char *pcells = at_or_null(cells)
     cdef char *pkept = at_or_null(kept_n)
     with nogil:
         if code == FLOAT32:
-            failed = rnn_forward_f32(parallel_for, kind, H, s.count, s.n, s.at, w_hh.ptr, h.ptr, gates.ptr, out.ptr, pc, pcells,
-                                     pbias, pkept)
+            failed = rnn_forward_f32(parallel_for, small_product, kind, H, s.count, s.n, s.at, w_hh.ptr, in_place, scratch.ptr,
+                                     h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
         else:
-            failed = rnn_forward_f64(parallel_for, kind, H, s.count, s.n, s.at, w_hh.ptr, h.ptr, gates.ptr, out.ptr, pc, pcells,
-                                     pbias, pkept)
+            failed = rnn_forward_f64(parallel_for, small_product, kind, H, s.count, s.n, s.at, w_hh.ptr, in_place, scratch.ptr,
+                                     h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
     if failed:
-        raise MemoryError(f"{mode}: no memory for the packed weight")
+        raise MemoryError(f"{mode}: no memory for packing")
     return out, h, c, (gates, cells, kept_n)
 
 
@@ -179,6 +213,8 @@ def rnn_backward(str mode, Tensor gout, Tensor gh, Tensor gc, Tensor x not None,
         dc = state_gradient(gc, c0)
     dgates, before = matrix(s.rows, k, code), matrix(s.rows, H, code)
     drecurrent = matrix(s.rows, k, code) if kind == 2 else dgates
+    cdef bint in_place = not packing_pays(s.batch, s.count, H, ng, 4 if code == FLOAT32 else 8)
+    cdef Tensor scratch = scratch_for(in_place, True, s.batch, H, ng, code)
     cdef char *pdc = dh.ptr if dc is None else dc.ptr
     cdef char *pcells = at_or_null(cells)
     cdef char *pkept = at_or_null(kept_n)
@@ -186,13 +222,13 @@ def rnn_backward(str mode, Tensor gout, Tensor gh, Tensor gc, Tensor x not None,
     cdef char *pgout = at_or_null(gout)
     with nogil:
         if code == FLOAT32:
-            failed = rnn_backward_f32(parallel_for, kind, H, s.count, s.n, s.at, s.batch, w_hh.ptr, gates.ptr, pcells, pkept, out.ptr,
-                                      h0.ptr, pc0, pgout, dh.ptr, pdc, dgates.ptr, drecurrent.ptr, before.ptr)
+            failed = rnn_backward_f32(parallel_for, small_product, kind, H, s.count, s.n, s.at, s.batch, w_hh.ptr, in_place,
+                                      scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr, pdc, dgates.ptr, drecurrent.ptr, before.ptr)
         else:
-            failed = rnn_backward_f64(parallel_for, kind, H, s.count, s.n, s.at, s.batch, w_hh.ptr, gates.ptr, pcells, pkept, out.ptr,
-                                      h0.ptr, pc0, pgout, dh.ptr, pdc, dgates.ptr, drecurrent.ptr, before.ptr)
+            failed = rnn_backward_f64(parallel_for, small_product, kind, H, s.count, s.n, s.at, s.batch, w_hh.ptr, in_place,
+                                      scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr, pdc, dgates.ptr, drecurrent.ptr, before.ptr)
     if failed:
-        raise MemoryError(f"{mode}: no memory for the packed weight")
+        raise MemoryError(f"{mode}: no memory for packing")
     if needs[0]:
         dx = new_like(x, code)
         product(dx, dgates, False, w_ih)

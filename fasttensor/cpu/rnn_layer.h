@@ -5,7 +5,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "transpose.h"
 
+/* c = a b (+ c where `add`): a of m x k rows side by side, b[p][j] at p * brs + j * bcs. */
+typedef int (*rnn_product)(int itemsize, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const void *a, const void *b, ptrdiff_t brs,
+                           ptrdiff_t bcs, void *c, int add);
 typedef void (*rnn_parallel)(ptrdiff_t n, ptrdiff_t grain, void (*body)(void *, ptrdiff_t, ptrdiff_t), void *context);
 
 /* Vector width, rows of a register tile by gates, and a hint to load a vector once, not once a row. */

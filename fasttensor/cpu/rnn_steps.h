@@ -15,7 +15,8 @@ typedef struct {
   int kind;                   /* 0 tanh, 1 relu, 2 GRU, 3 LSTM */
   const T *a;                 /* rows x k: previous h (forward), gradients of the gates (backward) */
   ptrdiff_t lda;
-  const T *panels;
+  const T *panels;            /* or NULL where `product` is: rows x gates * hidden, computed from the weight as it is */
+  const T *product;
   T *gates;                   /* rows x gates * hidden: in: from the inputs; out: activated */
   T *cell, *cells;            /* LSTM: state, updated; its history */
   const T *bias_n;            /* GRU: bias of the recurrent part of n, or NULL */
@@ -63,22 +64,46 @@ BLOCKS(3, RNN_ROWS3)
 BLOCKS(4, RNN_ROWS4)
 #undef BLOCKS
 
-/* Panels of w's columns: panel j holds, for each of w's k rows (strides rs, cs), `ng` pieces of VL columns. The pieces
- * are VL columns of each gate (`width` apart), or, where `inside`, neighbours in one width; zeros fill the last. */
-static void NAME(pack)(const T *w, ptrdiff_t rs, ptrdiff_t cs, ptrdiff_t k, ptrdiff_t width, int ng, int inside,
-                       ptrdiff_t panels, T *p) {
-  const ptrdiff_t step = inside ? ng * VL : VL, gap = inside ? VL : width;
-  for (ptrdiff_t j = 0; j < panels; j++)
-    for (ptrdiff_t i = 0; i < k; i++)
-      for (int g = 0; g < ng; g++, p += VL) {
-        ptrdiff_t first = j * step + g * gap, room = width - j * step - (inside ? g * VL : 0);
-        for (int l = 0; l < VL; l++) p[l] = l < room ? w[i * rs + (first + l) * cs] : 0;
+/* Panels of the recurrent weight (gates * H rows of H). Forward: panel j holds, for each of the H columns, VL rows of
+ * every gate. Backward: panel j holds columns [2 j VL, 2 (j + 1) VL) of every row. Zeros fill the last. */
+typedef struct {
+  const T *w;
+  ptrdiff_t hidden;
+  int ng, backward;
+  T *p;
+} NAME(packing);
+
+static void NAME(pack_tasks)(void *context, ptrdiff_t begin, ptrdiff_t end) {
+  const NAME(packing) *k = context;
+  const ptrdiff_t H = k->hidden, wide = k->backward ? 2 * VL : VL, rows = k->backward ? k->ng * H : H;
+  const ptrdiff_t step = k->backward ? wide : k->ng * VL;
+  for (ptrdiff_t j = begin; j < end; j++) {
+    const ptrdiff_t first = j * wide, w = H - first < wide ? H - first : wide;
+    T *p = k->p + j * rows * step;
+    if (w < wide) memset(p, 0, sizeof(T) * rows * step);
+    if (k->backward)
+      for (ptrdiff_t i = 0; i < rows; i++) {
+        if (w == wide) memcpy(p + i * step, k->w + i * H + first, sizeof(T) * wide);
+        else memcpy(p + i * step, k->w + i * H + first, sizeof(T) * w);
       }
+    else
+      for (int g = 0; g < k->ng; g++)
+        ft_transpose((char *)(p + g * VL), sizeof(T) * step, (const char *)(k->w + (g * H + first) * H), sizeof(T) * H, w, H,
+                     sizeof(T));
+  }
 }
 
 static inline void NAME(copy)(T *to, const T *from, ptrdiff_t n) {
   if (n == VL) memcpy(to, from, VL * sizeof(T));
   else memcpy(to, from, n * sizeof(T));
+}
+
+static void NAME(add_product)(const NAME(step) *s, ptrdiff_t r0, int rows, int ng, ptrdiff_t first, ptrdiff_t w, T *acc) {
+  for (int r = 0; r < rows; r++)
+    for (int g = 0; g < ng; g++) {
+      const T *from = s->product + ((r0 + r) * ng + g) * s->hidden + first;
+      for (ptrdiff_t l = 0; l < w; l++) acc[(r * ng + g) * VL + l] += from[l];
+    }
 }
 
 #define ROWS 32
@@ -88,7 +113,7 @@ static void NAME(forward_chunk)(const NAME(step) *s, ptrdiff_t j) {
   static const int gates_of[4] = {1, 1, 3, 4};
   const int ng = gates_of[s->kind];
   const ptrdiff_t H = s->hidden, first = j * VL, w = H - first < VL ? H - first : VL;
-  const T *p = s->panels + j * s->k * ng * VL;
+  const T *p = s->product ? NULL : s->panels + j * s->k * ng * VL;
   T acc[ROWS * 4 * VL] __attribute__((aligned(64)));
   for (ptrdiff_t r0 = 0; r0 < s->n; r0 += ROWS) {
     int rows = s->n - r0 < ROWS ? (int)(s->n - r0) : ROWS;
@@ -101,11 +126,10 @@ static void NAME(forward_chunk)(const NAME(step) *s, ptrdiff_t j) {
         if (from) NAME(copy)(acc + (r * ng + g) * VL, from, w);
       }
     const T *a = s->a + r0 * s->lda;
-    switch (ng) {
-      case 1: NAME(product1)(rows, s->k, a, s->lda, p, acc); break;
-      case 3: NAME(product3)(rows, s->k, a, s->lda, p, acc); break;
-      default: NAME(product4)(rows, s->k, a, s->lda, p, acc); break;
-    }
+    if (s->product) NAME(add_product)(s, r0, rows, ng, first, w, acc);
+    else if (ng == 1) NAME(product1)(rows, s->k, a, s->lda, p, acc);
+    else if (ng == 3) NAME(product3)(rows, s->k, a, s->lda, p, acc);
+    else NAME(product4)(rows, s->k, a, s->lda, p, acc);
     for (int r = 0; r < rows; r++) {
       T *x = acc + r * ng * VL, *gates = s->gates + (r0 + r) * ng * H + first;
       const ptrdiff_t at = (r0 + r) * H + first;
@@ -220,29 +244,29 @@ static void NAME(backward_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) {
 }
 static void NAME(row_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) { NAME(backward_rows)(s, begin, end); }
 
-/* All steps. n[t] rows begin at row at[t], in the order in which the steps run; h and c hold the state. Returns -1
- * when there is no memory for the packed weight. */
-static int NAME(rnn_forward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n, const ptrdiff_t *at,
-                             const void *w, void *state, void *all_gates, void *all_out, void *c, void *all_cells,
-                             const void *bias_n, void *all_kept) {
+/* All steps. n[t] rows begin at row at[t], in the order in which the steps run; h and c hold the state. `scratch` is for
+ * the packed weight or, where `in_place`, for one step's product. Returns -1 when a product had no memory. */
+static int NAME(rnn_forward)(rnn_parallel run, rnn_product multiply, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n,
+                             const ptrdiff_t *at, const void *w, int in_place, void *scratch, void *state, void *all_gates,
+                             void *all_out, void *c, void *all_cells, const void *bias_n, void *all_kept) {
   T *h = state, *gates = all_gates, *out = all_out, *cells = all_cells, *kept_n = all_kept;
   static const int gates_of[4] = {1, 1, 3, 4};
   const int ng = gates_of[kind];
   const ptrdiff_t panels = (H + VL - 1) / VL;
-  T *packed = malloc(sizeof(T) * (panels * VL * H * ng + 1));
-  if (!packed) return -1;
-  NAME(pack)(w, 1, H, H, H, ng, 0, panels, packed);
-  NAME(step) s = {.hidden = H, .k = H, .kind = kind, .a = h, .lda = H, .panels = packed, .cell = c, .bias_n = bias_n};
+  NAME(packing) packing = {.w = w, .hidden = H, .ng = ng, .p = scratch};
+  if (!in_place) run(panels, rnn_grain(4 * H * ng * VL), NAME(pack_tasks), &packing);
+  NAME(step) s = {.hidden = H, .k = H, .kind = kind, .a = h, .lda = H, .panels = scratch, .cell = c, .bias_n = bias_n,
+                  .product = in_place ? scratch : NULL};
   for (ptrdiff_t t = 0; t < steps; t++) {
     s.n = n[t];
     s.gates = gates + at[t] * ng * H;
     s.out = out + at[t] * H;
     s.cells = cells ? cells + at[t] * H : NULL;
     s.recurrent_n = kept_n ? kept_n + at[t] * H : NULL;
-    run(panels, rnn_grain(n[t] * H * ng * VL), NAME(forward_tasks), &s);
+    if (in_place && multiply(sizeof(T), n[t], ng * H, H, h, w, 1, H, scratch, 0)) return -1;
+    run(panels, rnn_grain(in_place ? n[t] * ng * VL * 16 : n[t] * H * ng * VL), NAME(forward_tasks), &s);
     memcpy(h, s.out, sizeof(T) * n[t] * H);
   }
-  free(packed);
   return 0;
 }
 
@@ -254,8 +278,9 @@ static inline const T *NAME(row_before)(ptrdiff_t t, ptrdiff_t r, ptrdiff_t H, c
 
 /* All steps, last first. dh and dc: gradients of the last state, of the initial one afterwards. `before` receives h
  * before each step, row by row, for the gradient of the recurrent weight. */
-static int NAME(rnn_backward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n, const ptrdiff_t *at,
-                              ptrdiff_t batch, const void *w, const void *all_gates, const void *all_cells, const void *all_kept,
+static int NAME(rnn_backward)(rnn_parallel run, rnn_product multiply, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n,
+                              const ptrdiff_t *at, ptrdiff_t batch, const void *w, int in_place, void *scratch,
+                              const void *all_gates, const void *all_cells, const void *all_kept,
                               const void *all_out, const void *h0, const void *c0, const void *all_gout, void *dh, void *dc,
                               void *all_dgates, void *all_drecurrent, void *all_before) {
   const T *gates = all_gates, *cells = all_cells, *kept_n = all_kept, *out = all_out, *gout = all_gout;
@@ -263,12 +288,13 @@ static int NAME(rnn_backward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t
   static const int gates_of[4] = {1, 1, 3, 4};
   const int ng = gates_of[kind];
   const ptrdiff_t panels = (H + 2 * VL - 1) / (2 * VL), k = ng * H;
-  T *packed = malloc(sizeof(T) * (panels * 2 * VL * k + 1));
   const T **rows = malloc(sizeof(T *) * (batch + 1));
-  if (!packed || !rows) { free(packed); free(rows); return -1; }
-  NAME(pack)(w, H, 1, k, H, 2, 1, panels, packed);
+  if (!rows) return -1;
+  NAME(packing) packing = {.w = w, .hidden = H, .ng = ng, .backward = 1, .p = scratch};
+  if (!in_place) run(panels, rnn_grain(4 * k * 2 * VL), NAME(pack_tasks), &packing);
+  int failed = 0;
   NAME(gstep) g = {.hidden = H, .kind = kind, .before = rows, .dh = dh, .dc = dc};
-  NAME(step) s = {.hidden = H, .k = k, .lda = k, .panels = packed, .out = dh};
+  NAME(step) s = {.hidden = H, .k = k, .lda = k, .panels = scratch, .out = dh};
   for (ptrdiff_t t = steps; t-- > 0;) {
     for (ptrdiff_t r = 0; r < n[t]; r++) {
       const T *was = NAME(row_before)(t, r, H, n, at, out, h0);
@@ -286,11 +312,11 @@ static int NAME(rnn_backward)(rnn_parallel run, int kind, ptrdiff_t H, ptrdiff_t
     run(n[t], rnn_grain(16 * k), NAME(row_tasks), &g);
     s.n = n[t];
     s.a = g.drecurrent;
-    run(panels, rnn_grain(n[t] * k * 2 * VL), NAME(backward_tasks), &s);
+    if (in_place) failed |= multiply(sizeof(T), n[t], H, k, g.drecurrent, w, H, 1, dh, 1);
+    else run(panels, rnn_grain(n[t] * k * 2 * VL), NAME(backward_tasks), &s);
   }
-  free(packed);
   free(rows);
-  return 0;
+  return failed;
 }
 
 static void NAME(column_sums)(const void *all, ptrdiff_t rows, ptrdiff_t cols, void *result) {
