@@ -53,6 +53,8 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     code = computing_code(op, result_code(self, b, c, row.mask))
     if row.loop[code] == NULL:
         unsupported(op, code)
+    if x.code >= COMPLEX64 and row.out[code] < COMPLEX64:
+        raise RuntimeError(f"In-place {name_of(op)} is not supported for complex tensors: the values of {describe(x)} would be real; use {name_of(op)}()")
     if category(row.out[code]) > category(x.code) and row.promote != 2:
         raise RuntimeError(f"{name}: result type {dtype_of(row.out[code]).name} can't be cast to the desired output type {dtype_of(x.code).name}")
     if internal_overlap(x):

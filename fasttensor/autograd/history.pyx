@@ -42,8 +42,8 @@ cdef Tensor strided(Tensor x, tuple sizes, tuple steps, Py_ssize_t offset):
 
 
 cdef Tensor zeros_for(Tensor g, tuple geometry):
-    """Zeros with the base's geometry, over memory that reaches as far as the base and view do."""
-    cdef Py_ssize_t extent = geometry[5]
+    """Zeros with the base's geometry, over memory that reaches as far as the base and view do, before the base too (as_strided)."""
+    cdef Py_ssize_t before = max(0, -<Py_ssize_t>geometry[2]), extent = before + <Py_ssize_t>geometry[5]
     cdef Tensor flat = new_tensor(1, &extent, g.code, g.dev)
     cdef tuple sizes = geometry[3]
     cdef tuple steps = geometry[4]
@@ -53,7 +53,7 @@ cdef Tensor zeros_for(Tensor g, tuple geometry):
         flat.zero_()
     if steps is None:
         steps = contiguous_steps(sizes)
-    return strided(flat, sizes, steps, 0)
+    return strided(flat, sizes, steps, before)
 
 
 cdef tuple contiguous_steps(tuple sizes):
@@ -70,7 +70,8 @@ cdef Tensor gather_view(Tensor x, tuple geometry):
     cdef Tensor source = x, out
     cdef Node node
     cdef tuple base_steps = geometry[4] if geometry[4] is not None else contiguous_steps(geometry[3])
-    cdef bint matches = True
+    # a view may lie in front of, behind or between the base's elements, where x has no memory, or anything in it
+    cdef bint matches = geometry[2] >= 0 and geometry[5] <= x.count
     cdef int d
     for d in range(x.rank):
         if x.steps[d] != base_steps[d] and x.sizes[d] != 1:

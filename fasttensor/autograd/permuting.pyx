@@ -76,8 +76,10 @@ def reversed_dims(self):
 
 
 def matrix_transpose(self):
-    """``Tensor.mT``: the last two dimensions swapped."""
+    """``Tensor.mT``: the last two dimensions swapped; a 0-d tensor as it is."""
     cdef Tensor x = <Tensor?>self
+    if x.rank == 0:
+        return permute_to(x, ())
     if x.rank < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.rank}-D tensor.")
     return swap(x, x.rank - 2, x.rank - 1)

@@ -28,7 +28,11 @@ cdef object adjoint(Tensor t):
 
 
 cdef object rows_of(Tensor t):
-    return t if t.rank == 2 else t.reshape(-1, t.sizes[t.rank - 1])
+    cdef Py_ssize_t n = 1
+    cdef int d
+    for d in range(t.rank - 1):     # which -1 cannot tell of a tensor without elements
+        n *= t.sizes[d]
+    return t if t.rank == 2 else t.reshape(n, t.sizes[t.rank - 1])
 
 
 cdef Tensor record_mm(Tensor a, Tensor b):

@@ -9,7 +9,7 @@ int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
     tensor([1, 2], dtype=torch.int32)
 """
 from libc.string cimport memcpy, memset
-from fasttensor._core.dtype cimport INT32, COMPLEX64, ITEMSIZE
+from fasttensor._core.dtype cimport FLOAT32, INT32, COMPLEX64, ITEMSIZE
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, new_tensor
 from fasttensor.cpu.lapack cimport *
@@ -107,6 +107,12 @@ def gesv(Tensor x, Tensor y):
     return turned(b), turned(a), pivots, info
 
 
+cdef inline bint is_nan_at(const char *p, int code) noexcept nogil:
+    """The real part of an element."""
+    cdef double v = (<const float *>p)[0] if code == FLOAT32 or code == COMPLEX64 else (<const double *>p)[0]
+    return v != v
+
+
 cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b, i, n = t.n, item = t.code
@@ -114,6 +120,10 @@ cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     for b in range(begin, end):
         a = t.p[0] + b * t.step[0]
         t.info[b] = (<potrf_fn>t.fn)(COLUMN_MAJOR, t.f1, t.n, a, lead(t.n))
+        for i in range(n):
+            # LAPACK asks whether a pivot is not positive, which NaN passes
+            if t.info[b] == 0 and is_nan_at(a + i * (n + 1) * item, t.m):
+                t.info[b] = <int>(i + 1)
         for i in range(n):
             if t.f1 == b"U":
                 memset(a + (i * n + i + 1) * item, 0, (n - i - 1) * item)
@@ -126,6 +136,7 @@ def potrf(Tensor x, bint upper):
     cdef Task t
     cdef Tensor a = rows(x)
     t.n, t.f1, t.code = <int>a.sizes[a.rank - 1], b"L" if upper else b"U", ITEMSIZE[a.code]
+    t.m = a.code
     t.fn = routine("potrf_work", "potrf_work", a.code)
     operand(&t, 0, a, 2)
     info = run(&t, a, potrf_range)

@@ -120,7 +120,8 @@ cdef tuple run_job(Job *j, Tensor x, int dim, str op):
 def sort(Tensor x, int dim, bint descending=False, bint stable=True):
     """(values, indices) along dim. Stable (elements of one or two bytes only where asked for); NaN counts as the greatest value."""
     cdef Job j
-    j.task, j.descending, j.stable, j.k = SORT, descending, stable, 0
+    # one number in expanded memory stays in place
+    j.task, j.descending, j.stable, j.k = SORT, descending, stable or (x.rank and x.steps[dim] == 0), 0
     j.n = j.out_n = x.sizes[dim] if x.rank else 1
     return run_job(&j, x, dim, "sort")
 

@@ -99,14 +99,17 @@ is_neg = is_conj
 
 
 def _adjoint(self):
-    """The conjugate transpose of the last two dimensions."""
-    return conj(self.mT) if self.ndim >= 2 else conj(self)
+    """The conjugate transpose of the last two dimensions; a 0-d tensor's conjugate."""
+    if self.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return conj(self.mT) if self.ndim else conj(self)
 
 
 def _h(self):
     """A matrix's conjugate transpose."""
     if self.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
+                           + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""))
     return conj(self.t())
 
 

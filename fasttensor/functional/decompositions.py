@@ -62,6 +62,8 @@ def linalg_cholesky(A, *, upper=False, out=None):
 def cholesky(input, upper=False, *, out=None):
     """See `linalg.cholesky`."""
     flag("cholesky", "upper", upper)
+    if not input.numel():
+        return deliver("cholesky", out, input.clone())
     square("cholesky", input)
     factor, info = apply(CholeskyEx, input, bool(upper))
     check("cholesky", info, not_positive)

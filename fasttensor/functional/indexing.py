@@ -202,6 +202,10 @@ def index_put_(self, indices, values, accumulate=False):
     check_writable(self, "index_put_")
     if not indices:
         return self.add_(values) if accumulate else self.copy_(values)
+    if any(i is not None and i.ndim == 0 and is_mask(i) for i in indices):
+        view, indices = split_index(self, tuple(slice(None) if i is None else i.unsqueeze(0) if i.ndim == 0 and not is_mask(i) else i for i in indices))
+        apply(IndexPut, view, values, ADD if accumulate else SET, *indices)
+        return self
     return apply(IndexPut, self, values, ADD if accumulate else SET, *indices)
 
 
@@ -230,21 +234,35 @@ def index_select(input, dim, index, *, out=None):
     return made if out is None else deliver(out, made, "index_select", True)
 
 
+def check_slices(x, dim, n, source, name, copies):
+    """source must have x's shape but for n along dim; a 0-d tensor passes for one element where `copies`."""
+    what = f"{name}(): source {description(source)} must have the shape of self {description(x)} but for {n} (the number of indices) along dimension {dim}"
+    if source.dim() == 0 and n != 1:
+        raise IndexError(what)
+    if copies:
+        if source.dim() and x.dim() and source.dim() != x.dim():
+            raise IndexError(what)
+    elif dim >= max(source.dim(), 1) or (source.dim() and source.shape[dim] != n):
+        raise RuntimeError(what)
+    apart = copies or (source.dim() and x.dim())
+    if others(x, dim, apart) != others(source, dim, apart):
+        raise RuntimeError(what)
+    if source.dim() and source.shape[dim] != n:
+        raise IndexError(what)
+
+
+def others(x, dim, apart):
+    """The sizes of x, without that along dim where `apart`."""
+    return [s for d, s in enumerate(x.shape) if d != dim or not apart]
+
+
 def index_write(x, dim, index, source, how, name):
     dim = wrap(x, dim, name)
     check_vector(index, name)
     need_tensor(source, name, "source", 4)
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): self and source expected to have the same dtype, but got {description(x)} and {description(source)}")
-    n = index.numel()
-    if source.dim() == 0 or x.dim() == 0:
-        if n != 1 and source.dim() == 0 or (x.dim() == 0 and source.numel() != n):
-            raise IndexError(f"{name}(): Number of indices ({n}) should be equal to the number of elements of source {description(source)}")
-    elif source.dim() != x.dim() or source.shape[dim] != n or any(
-            s != t for d, (s, t) in enumerate(zip(source.shape, x.shape)) if d != dim):
-        raise (IndexError if source.dim() == x.dim() and source.shape[dim] != n else RuntimeError)(
-            f"{name}(): source {description(source)} must have self's shape {list(x.shape)} but for {n} (the number of indices) "
-            f"along dimension {dim}")
+    check_slices(x, dim, index.numel(), source, name, how == SET)
     check_writable(x, name)
     if x.dim() == 0:
         return index_write(x.unsqueeze(0), 0, index, source.reshape(-1), how, name).squeeze(0)
@@ -296,7 +314,7 @@ def index_fill_(self, dim, index, value):
     dim = wrap(self, dim, "index_fill_")
     need_tensor(index, "index_fill_", "index", 3)
     if index.dim() > 1:
-        raise IndexError(f"index_fill_(): Index is supposed to be a vector, got {description(index)}")
+        raise RuntimeError(f"index_fill_(): Index has to be a vector or a scalar, got {description(index)}")
     if index.dtype.itemsize != 8 or index.is_floating_point():
         raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {description(index)}")
     value = scalar_like(value, self, "index_fill_")
@@ -342,11 +360,9 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     check_vector(index, "index_reduce")
     if source.dtype is not input.dtype:
         raise RuntimeError(f"index_reduce(): self and source expected to have the same dtype, but got {description(input)} and {description(source)}")
+    check_slices(input, dim, index.numel(), source, "index_reduce", False)
     if input.dim() == 0:
         return input.scatter_reduce(0, index.reshape(-1)[0].long(), source.reshape(()), reduce, include_self=include_self)
-    if source.dim() != input.dim() or source.shape[dim] != index.numel():
-        raise RuntimeError(f"index_reduce(): source {description(source)} must have self's shape {list(input.shape)} but for "
-                           f"{index.numel()} (the number of indices) along dimension {dim}")
     shape = [1] * source.dim()
     shape[dim] = -1
     return input.scatter_reduce(dim, index.long().reshape(shape).expand(source.shape), source, reduce, include_self=include_self)

@@ -87,7 +87,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         return losses.sum() / (weight[target.masked_fill(~counted, 0)] * counted).sum()
     if outs:
         linear_weight = linear_weight.reshape(math.prod(linear_weight.shape[:-1]), features)
-        linear_bias = None if linear_bias is None else linear_bias.reshape(-1)
+        linear_bias = None if linear_bias is None else linear_bias.reshape(linear_weight.shape[0])
     scores = linear(input, linear_weight, linear_bias)
     if outs:
         scores = scores.view(input.size(0), classes, *outs)

@@ -72,7 +72,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
     """
-    if input.shape[:2] != (N, C) or input.numel() != N * C * HxW:
+    if input.numel() != N * C * HxW:
         raise RuntimeError(f"native_group_norm(): input {description(input)} does not have N={N}, C={C} and {HxW} elements a channel")
     y = group_norm(input, group, weight, bias, eps)
     var, mean = statistics(input.reshape(N, group, C // group * HxW), [2], False)

@@ -118,7 +118,8 @@ def pad(input, pad, mode="constant", value=None):
         size = input.shape[dim]
         if size + before + after <= 0:
             raise RuntimeError(f"pad: dimension {dim} of {description(input)} with padding ({before}, {after}) would have no elements")
-    if 0 in input.shape[input.dim() - nd - (input.dim() == nd + 2):]:
+    # of a tensor without a batch the first dimension holds channels, of which there may be none only where values wrap around
+    if mode != "circular" and 0 in input.shape[input.dim() - nd - 1:]:
         raise RuntimeError(f"pad: expected a tensor with possibly 0 batch size and other non-zero dimensions, got {description(input)}")
     for dim in range(input.dim() - nd, input.dim()):
         before, after = widths[dim]

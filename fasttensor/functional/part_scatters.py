@@ -46,10 +46,13 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     tensor([0., 1., 1.])
     """
     check_tensor("slice_scatter", input, src)
+    if input.ndim == 0:
+        raise IndexError("slice_scatter: slice() cannot be applied to a 0-dim tensor")
     at = (slice(None),) * wrap(input, dim, "slice_scatter") + (slice(start, end, step),)
     part = input.detach()[at]
     if src.shape != part.shape:
-        src = src.expand(part.shape)
+        raise RuntimeError("slice_scatter: expected src to have a size equal to the slice of self: "
+                           f"src size = {list(src.shape)}, slice size = {list(part.shape)}")
     return into_part(input, src, lambda t: t[at], "slice_scatter")
 
 

@@ -59,10 +59,17 @@ def compute(name, input, q, dim, keepdim, interpolation, out, skip_nan):
         parts = [p.reshape(()) for p in parts]
     if several:
         from fasttensor.functional.joining import cat
-        y = cat([p.unsqueeze(0) for p in parts], 0) if parts else x.new_empty([0, *x.shape])
+        y = cat([p.unsqueeze(0) for p in parts], 0) if parts else x.new_empty([0, *reduced(x if dim is not None else input, d, dim is None, keepdim)])
     else:
         y = parts[0]
     return deliver(name, out, y)
+
+
+def reduced(x, d, whole, keepdim):
+    """The shape of one quantile."""
+    if keepdim:
+        return [1 if whole or k == d else s for k, s in enumerate(x.shape)]
+    return [] if whole else [s for k, s in enumerate(x.shape) if k != d]
 
 
 def between(ordered, rank, d, how):

@@ -98,14 +98,18 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n < 0:
         raise RuntimeError(f"diff(): order must be non-negative but got {n}")
     d = wrap(input, dim, "diff")
-    if n == 0:
-        return deliver("diff", out, input.clone(), True)
     parts = [p for p in (prepend, input, append) if p is not None]
     if len(parts) > 1:
         from fasttensor.functional.joining import cat
         for name, p in (("prepend", prepend), ("append", append)):
             if p is not None and p.ndim != input.ndim:
                 raise RuntimeError(f"diff(): expects {name} to be the same dimension as input, got {description(p)} for {description(input)}")
+            if p is not None and any(s != t for k, (s, t) in enumerate(zip(p.shape, input.shape)) if k != d):
+                raise RuntimeError(f"diff(): expects the shape of {name} to match that of input except along the differencing dimension {d}, "
+                                   f"got {description(p)} for {description(input)}")
+    if n == 0:
+        return deliver("diff", out, input.clone(), True)
+    if len(parts) > 1:
         input = cat(parts, d)
     for _ in range(min(n, input.size(d))):        # more differences leave nothing to take
         size = input.size(d)
@@ -203,7 +207,9 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     for d, h in zip(dims, steps):
         if input.size(d) < edge_order + 1:
             raise RuntimeError(f"gradient(): expected each dimension size to be at least edge_order+1, got {description(input)}")
-        if isinstance(h, Tensor) and h.ndim == 1 and h.numel() != input.size(d):
+        if isinstance(h, Tensor) and h.ndim != 1:
+            raise RuntimeError(f"gradient(): expected each element of spacing to have one dimension, but got {description(h)}; use .item() for a number")
+        if isinstance(h, Tensor) and h.numel() != input.size(d):
             raise RuntimeError(f"gradient(): expected coordinates of length {input.size(d)} for dimension {d}, got {description(h)}")
     return [slope(input, h, d, edge_order) for d, h in zip(dims, steps)]
 
