@@ -9,8 +9,8 @@ LINALG = ("cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matr
 
 
 def test_namespace():
-    assert torch.ones(1).__array_namespace__(api_version="2024.12") is xp
-    with pytest.raises(ValueError, match="2024.12"):
+    assert torch.ones(1).__array_namespace__(api_version="2025.12") is xp
+    with pytest.raises(ValueError, match="2025.12"):
         torch.ones(1).__array_namespace__(api_version="2099.12")
     assert [n for n in xp.__all__ if not hasattr(xp, n)] == [] and [n for n in LINALG if not hasattr(xp.linalg, n)] == []
     info = xp.__array_namespace_info__()
@@ -73,3 +73,41 @@ def test_consumers_accept_it():
     compat = pytest.importorskip("array_api_compat")
     x = torch.ones(2, 3)
     assert compat.is_array_api_obj(x) and compat.array_namespace(x) is xp and compat.size(x) == 6 and compat.device(x).type == "cpu"
+
+
+def test_later_additions():
+    x = xp.asarray([1.0, 2.0, xp.nan])
+    assert xp.isin(x, 2).tolist() == [False, True, False] and xp.isin(2, xp.asarray([2]), invert=True).item() is False
+    assert xp.isin(xp.asarray([1j, 2j]), xp.asarray([2j])).tolist() == [False, True]
+    assert xp.searchsorted(xp.asarray([1, 3, 5]), 4).item() == 2 and xp.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    assert xp.expand_dims(xp.ones((2, 3)), (0, -1)).shape == (1, 2, 3, 1) and isinstance(xp.broadcast_arrays(x, x), tuple)
+    assert xp.linalg.eig(xp.asarray([[2.0, 0.0], [0.0, 3.0]])).eigenvalues.dtype == xp.complex64
+    for axes in ((0, 0), (0, -4)):
+        with pytest.raises(ValueError, match="expand_dims"):
+            xp.expand_dims(xp.ones((2, 3)), axes)
+    with pytest.raises(ValueError):
+        xp.broadcast_shapes((2,), (3,))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_positions_of_every_integer_dtype(dtype):
+    at, x = xp.asarray([1, 0], dtype=getattr(xp, dtype)), xp.asarray([5, 6])
+    assert xp.take(x, at).tolist() == [6, 5] and xp.take_along_axis(x, at).tolist() == [6, 5] and xp.repeat(x, at).tolist() == [5]
+    assert xp.searchsorted(xp.asarray([6, 5]), x, sorter=at).tolist() == [0, 1]
+
+
+def test_infinite_imaginary_parts_stay_alone():
+    z = complex(0.0, float("inf"))
+    x = torch.zeros(2, dtype=torch.complex64)
+    x[0] = z
+    for made in (torch.tensor(z), torch.full((2,), z)[0], x[0],
+                 torch.zeros(1, dtype=torch.complex128).fill_(z)[0], torch.linspace(z, z, 1, dtype=torch.complex64)[0]):
+        assert made.real.item() == 0.0 and made.imag.item() == float("inf")
+    assert torch.tensor(complex(1.0, float("nan"))).real.item() == 1.0
+
+
+def test_reversed_views_are_copied():
+    numpy = pytest.importorskip("numpy")
+    assert xp.asarray(numpy.arange(3)[::-1]).tolist() == [2, 1, 0]
+    with pytest.raises(ValueError):
+        xp.asarray(numpy.arange(3)[::-1], copy=False)

@@ -1,4 +1,5 @@
 """Single elements: reading one as a Python number and storing a Python number as one."""
+from cpython.complex cimport PyComplex_AsCComplex, Py_complex
 from fasttensor._core.dtype cimport *
 
 cdef extern from *:
@@ -76,9 +77,10 @@ cdef bint write_integer(char *p, int code, object value) except False:
 
 
 cdef bint write_element(char *p, int code, object value) except False:
-    cdef double complex z
+    cdef Py_complex z
     if is_complex_code(code):
-        z = value
+        # part by part: Cython's own conversion multiplies by i, which makes NaN of 0 + inf i
+        z = PyComplex_AsCComplex(value)
         if code == COMPLEX64:
             (<float *>p)[0], (<float *>p)[1] = <float>z.real, <float>z.imag
         else:

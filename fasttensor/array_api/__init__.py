@@ -1,4 +1,4 @@
-"""The Python array API standard (2024.12) over tensors: what ``Tensor.__array_namespace__()`` returns.
+"""The Python array API standard (2025.12) over tensors: what ``Tensor.__array_namespace__()`` returns.
 
 Functions have the standard's names and arguments, and its promotion of dtypes: a 0-d array counts like any other.
 The operators of tensors are PyTorch's, in which it does not; ``x.size`` is PyTorch's method. The standard's uint16, uint32
@@ -10,7 +10,7 @@ and uint64 do not exist here.
 tensor([[3.],
         [7.]])
 
-https://data-apis.org/array-api/2024.12
+https://data-apis.org/array-api/2025.12
 """
 from fasttensor import bool, complex64, complex128, e, float32, float64, inf, int8, int16, int32, int64, nan, newaxis, pi, uint8
 
@@ -24,7 +24,7 @@ from .manipulation import *  # noqa: F403
 from .searching import *  # noqa: F403
 from .statistical import *  # noqa: F403
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 __all__ = ["__array_api_version__", "__array_namespace_info__", "bool", "complex64", "complex128", "e", "float32", "float64", "inf", "int8", "int16",
            "int32", "int64", "nan", "newaxis", "pi", "uint8", "fft", "linalg", "matmul", "matrix_transpose", "tensordot", "vecdot",
            *creation.__all__, *data_types.__all__, *elementwise.__all__, *manipulation.__all__, *searching.__all__, *statistical.__all__]

@@ -24,6 +24,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if isinstance(obj, (list, tuple)) and any(isinstance(v, Tensor) for v in obj):
         obj = torch.stack(promoted(*obj)) if all(isinstance(v, Tensor) for v in obj) else [v.item() if isinstance(v, Tensor) else v for v in obj]
         copy = None
+    if copy is not False and any(step < 0 for step in getattr(obj, "strides", None) or ()):
+        obj = obj.copy()        # a reversed view, which is no tensor's memory
     return torch.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
@@ -107,7 +109,7 @@ def meshgrid(*arrays, indexing="xy"):
     """Coordinate arrays of the grid of one-dimensional arrays."""
     if len({x.dtype for x in arrays}) > 1:
         raise ValueError(f"meshgrid: arrays must have one dtype, got {', '.join(str(x.dtype) for x in arrays)}")
-    return list(torch.meshgrid(*arrays, indexing=indexing)) if arrays else []
+    return tuple(torch.meshgrid(*arrays, indexing=indexing)) if arrays else ()
 
 
 def _on_diagonals(name, x, k):

@@ -5,7 +5,7 @@ from typing import Any
 import fasttensor as torch
 from fasttensor import Tensor
 
-__all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+__all__ = ["astype", "broadcast_shapes", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 _SIGNED, _UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8",)
 _REAL, _COMPLEX = ("float16", "bfloat16", "float32", "float64"), ("complex64", "complex128")
@@ -72,6 +72,18 @@ def promoted(*values):
         raise TypeError(f"expected at least one array, got {', '.join(type(x).__name__ for x in values)}")
     dtype = result_type(*values)
     return [x.to(dtype) if isinstance(x, Tensor) else torch.tensor(x, dtype=dtype, device=arrays[0].device) for x in values]
+
+
+def broadcast_shapes(*shapes):
+    """The common shape of several; ValueError where there is none.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    try:
+        return tuple(torch.broadcast_shapes(*shapes))
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
 
 
 def can_cast(from_, to, /):

@@ -30,7 +30,7 @@ class Info:
 
     def devices(self):
         """The devices that arrays can be on."""
-        return [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
+        return (torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count())))
 
 
 def __array_namespace_info__():

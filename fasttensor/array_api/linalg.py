@@ -7,8 +7,15 @@ from fasttensor import Tensor
 from .data_types import promoted
 from .statistical import _sum_dtype
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
+__all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
            "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -96,6 +103,16 @@ def det(x, /):
 def diagonal(x, /, *, offset=0):
     """The diagonals of matrices."""
     return torch.diagonal(x, offset, -2, -1)
+
+
+def eig(x, /):
+    """Complex eigenvalues and eigenvectors of square matrices."""
+    return EigResult(*torch.linalg.eig(x))
+
+
+def eigvals(x, /):
+    """Complex eigenvalues of square matrices."""
+    return torch.linalg.eigvals(x)
 
 
 def eigh(x, /):

@@ -9,8 +9,11 @@ __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", 
 
 
 def broadcast_arrays(*arrays):
-    """The arrays in their common shape."""
-    return list(torch.broadcast_tensors(*arrays))
+    """The arrays in their common shape; ValueError where there is none."""
+    try:
+        return tuple(torch.broadcast_tensors(*arrays))
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
 
 
 def broadcast_to(x, /, shape):
@@ -34,14 +37,25 @@ def stack(arrays, /, *, axis=0):
     return torch.stack(promoted(*arrays), axis)
 
 
-def expand_dims(x, /, *, axis=0):
-    """The array with a new axis of size 1; IndexError outside of -ndim - 1 .. ndim.
+def expand_dims(x, /, axis=0):
+    """The array with a new axis of size 1, or several at the positions that a tuple says; IndexError outside of -ndim - 1 .. ndim.
 
     >>> import fasttensor as torch
     >>> expand_dims(torch.ones(2), axis=1).shape
     torch.Size([2, 1])
     """
-    return torch.unsqueeze(x, axis)
+    if not isinstance(axis, (tuple, list)):
+        return torch.unsqueeze(x, axis)
+    ndim = x.ndim + len(axis)
+    for a in axis:
+        if not -ndim <= a < ndim:
+            raise IndexError(f"expand_dims: axis {a} is out of range for a result of {ndim} dimensions")
+    new = sorted(a % ndim for a in axis)
+    if len(set(new)) < len(new):
+        raise ValueError(f"expand_dims: axes {tuple(axis)} name one position twice")
+    for a in new:
+        x = torch.unsqueeze(x, a)
+    return x
 
 
 def flip(x, /, *, axis=None):
@@ -63,8 +77,10 @@ def repeat(x, repeats, /, *, axis=None):
     """Each element several times along an axis, or flattened."""
     if axis is None:
         x, axis = x.flatten(), 0
-    if isinstance(repeats, Tensor) and repeats.ndim == 1 and repeats.shape[0] == 1:
-        repeats = repeats.expand(x.shape[axis])
+    if isinstance(repeats, Tensor):
+        repeats = repeats.to(torch.int64)
+        if repeats.ndim == 1 and repeats.shape[0] == 1:
+            repeats = repeats.expand(x.shape[axis])
     return torch.repeat_interleave(x, repeats, axis)
 
 

@@ -7,7 +7,7 @@ from fasttensor import Tensor
 from .data_types import isdtype, promoted
 from .statistical import reduced
 
-__all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all",
+__all__ = ["argmax", "argmin", "argsort", "count_nonzero", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all",
            "unique_counts", "unique_inverse", "unique_values", "where"]
 
 
@@ -48,6 +48,20 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     return reduced(torch.sum, x != 0, axis, keepdims)
 
 
+def isin(x1, x2, /, *, invert=False):
+    """Which elements of x1 are in x2, or with ``invert`` which are not; one of them may be a number.
+
+    >>> import fasttensor as torch
+    >>> isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    x1, x2 = promoted(x1, x2)
+    if isdtype(x1.dtype, "complex floating"):
+        found = torch.any(x1.unsqueeze(-1) == x2.flatten(), -1)
+        return torch.logical_not(found) if invert else found
+    return torch.isin(x1, x2, invert=invert)
+
+
 def nonzero(x, /):
     """A tuple of the positions, axis by axis, of the elements that are not zero. ValueError for a 0-d array."""
     if x.ndim == 0:
@@ -56,9 +70,9 @@ def nonzero(x, /):
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Where elements of x2 would be put into the sorted x1 to keep it sorted."""
+    """Where elements of x2, or one number, would be put into the sorted x1 to keep it sorted."""
     x1, x2 = promoted(x1, x2)
-    return torch.searchsorted(x1, x2, side=side, sorter=sorter)
+    return torch.searchsorted(x1, x2, side=side, sorter=None if sorter is None else sorter.to(torch.int64))
 
 
 def where(condition, x1=None, x2=None, /):
@@ -70,20 +84,26 @@ def where(condition, x1=None, x2=None, /):
     return torch.where(condition, *promoted(x1, x2))
 
 
+def _from_front(x, indices, axis):
+    """Positions as int64, negative ones counted from the end."""
+    indices = indices.to(torch.int64)
+    return torch.where(indices < 0, indices + x.shape[axis], indices)
+
+
 def take(x, indices, /, *, axis=None):
     """The parts of an array at positions along an axis, which may be left out for one dimension."""
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: axis is required for shape {tuple(x.shape)}")
         axis = 0
-    indices = torch.where(indices < 0, indices + x.shape[axis], indices)
+    indices = _from_front(x, indices, axis)
     return torch.index_select(x, axis, indices.flatten()).unflatten(axis, tuple(indices.shape)) if indices.ndim != 1 else (
         torch.index_select(x, axis, indices))
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
     """The elements at positions along an axis, which match the array's other axes or broadcast."""
-    indices = torch.where(indices < 0, indices + x.shape[axis], indices)
+    indices = _from_front(x, indices, axis)
     return torch.take_along_dim(x, indices, axis)
 
 

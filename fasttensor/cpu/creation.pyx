@@ -109,9 +109,8 @@ def arange(start, step, Py_ssize_t n, int code):
 def linspace(start, end, Py_ssize_t n, int code):
     """n values from start to end, evenly spaced."""
     cdef Ramp r
-    cdef double complex a, b
     if is_complex_code(code):
-        a, b = start, end
+        a, b = complex(start), complex(end)
         return pair(linspace(a.real, b.real, n, FLOAT64), linspace(a.imag, b.imag, n, FLOAT64), code)
     r.start, r.end, r.half, r.last = start, end, n // 2, n - 1
     if is_integral_code(code):

@@ -110,8 +110,8 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
 
 def __array_namespace__(self, *, api_version=None):
     """The array API standard's functions over tensors: ``fasttensor.array_api``. ValueError for a version that is later."""
-    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"__array_namespace__: version {api_version!r} of the array API standard is not supported, '2024.12' is")
+    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        raise ValueError(f"__array_namespace__: version {api_version!r} of the array API standard is not supported, '2025.12' is")
     from fasttensor import array_api
     return array_api
 
