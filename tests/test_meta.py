@@ -87,6 +87,7 @@ MIXED = [
     lambda m, c: torch.einsum("ij,jk->ik", c, m), lambda m, c: c.lerp(m, 0.5), lambda m, c: c.bernoulli_(m), lambda m, c: torch.complex(c, m),
     lambda m, c: torch.dot(c[0], m[0]), lambda m, c: c.addmm_(m, m), lambda m, c: torch.cdist(c, m), lambda m, c: c.masked_scatter(m > 0, c),
     lambda m, c: c.copy_(m), lambda m, c: torch.nn.functional.batch_norm(c, m[0], m[0]), lambda m, c: torch.add(c, c, out=m),
+    lambda m, c: torch.linspace(m[0, 0], 1, 3), lambda m, c: nn.functional.embedding_bag(c[0].long(), c, m[0, :1].long()),
     lambda m, c: torch.nn.functional.prelu(c, m[0]), lambda m, c: c.take(m.long()), lambda m, c: c.isin(m),
 ]
 

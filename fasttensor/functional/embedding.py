@@ -63,7 +63,7 @@ def bag_numbers(input, offsets, include_last_offset):
                          + ("" if offsets is None else f", but got {description(offsets)}"))
     count, n = offsets.numel(), input.numel()
     starts = offsets.detach().long()
-    if offsets.is_meta:     # which positions a bag has is not known: all are in the first
+    if offsets.is_meta and input.is_meta:     # which positions a bag has is not known: all are in the first
         return input.new_zeros((n,)).long(), count - bool(include_last_offset)
     listed = starts.tolist()
     if include_last_offset:

@@ -4,6 +4,7 @@ import math
 import warnings
 
 from fasttensor._core.device import get_default_device
+from fasttensor._core.dispatch import backend_of
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor
 from fasttensor.cpu import creation as kernels
@@ -128,9 +129,15 @@ def range(
     return finish_range(makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
+def _unknown_ends(start, end, out, device):
+    """Bounds of a range on meta, where the value of a meta tensor is not known and only the length matters."""
+    if any(isinstance(value, Tensor) and value.is_meta for value in (start, end)) and makers(out, device) is backend_of("meta"):
+        return 0, 0
+    return start, end
+
+
 def _line_arguments(op, start, end, steps, dtype, *more):
-    # a meta tensor's value is not known, and of a range between two only the length matters
-    start, end = (0 if isinstance(value, Tensor) and value.is_meta else number(op, name, value) for name, value in (("start", start), ("end", end)))
+    start, end = number(op, "start", start), number(op, "end", end)
     if not isinstance(steps, int):
         steps = number(op, "steps", steps)
     if isinstance(steps, float):
@@ -163,6 +170,7 @@ def linspace(
         only_strided("linspace", layout)
     if dtype is None and out is not None:
         dtype = out.dtype
+    start, end = _unknown_ends(start, end, out, device)
     start, end, steps, dtype = _line_arguments("linspace", start, end, steps, dtype)
     return finish_range(makers(out, device).linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
 
@@ -190,6 +198,7 @@ def logspace(
         only_strided("logspace", layout)
     if dtype is None and out is not None:
         dtype = out.dtype
+    start, end = _unknown_ends(start, end, out, device)
     start, end, steps, dtype = _line_arguments("logspace", start, end, steps, dtype, base)
     if dtype.is_complex or isinstance(base, complex):
         exponents = makers(out, device).linspace(start, end, steps, dtype_code(DTYPES["complex128"]))
