@@ -129,3 +129,9 @@ def test_where_pytorch_reads_or_gives_something_else():
     for function in (ft.linalg.eigh, ft.linalg.eigvalsh):
         with pytest.raises(ft.linalg.LinAlgError, match="non-finite"):
             function(ft.tensor([[1.0, 0.0], [0.0, NAN]]))
+
+
+def test_nan_is_no_probability():
+    for p in (NAN, -0.5, 1.5):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            ft.nn.functional.binary_cross_entropy(ft.tensor([0.5, p]), ft.tensor([1.0, 0.0]))

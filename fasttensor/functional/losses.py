@@ -223,7 +223,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                          " Please ensure they have the same size.")
     values = input.detach()
     values = all_samples(values)
-    if input.numel() and not values.is_meta and bool(((values < 0) | (values > 1)).any()):
+    if input.numel() and not values.is_meta and not bool(((values >= 0) & (values <= 1)).all()):
         raise RuntimeError(f"binary_cross_entropy(): all elements of input should be between 0 and 1, got {description(input)}"
                            " with others; use binary_cross_entropy_with_logits for logits")
     loss = FUNCTIONS["_bce"](input, target)
