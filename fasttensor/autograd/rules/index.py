@@ -230,7 +230,9 @@ class MaskedScatter(Rule):
         mask, = ctx.saved
         grad_x = g.masked_fill(mask, 0) if ctx.needs_input_grad[0] else None
         grad_source = None
-        if ctx.needs_input_grad[2]:
+        if ctx.needs_input_grad[2] and g.is_meta:
+            grad_source = g.new_empty(ctx.source_shape)     # of its own shape, however many elements the mask takes
+        elif ctx.needs_input_grad[2]:
             grad_source = apply(MaskedSelect, g, mask)
             size = ctx.source_shape.numel()
             if grad_source.numel() != size:
