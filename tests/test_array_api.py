@@ -36,6 +36,8 @@ def test_reductions():
     assert xp.prod(x, axis=(0, 1)).item() == 720 and xp.max(x, axis=0).tolist() == [4, 5, 6] and xp.argmax(x, keepdims=True).tolist() == [[5]]
     assert xp.cumulative_sum(x, axis=1, include_initial=True).tolist() == [[0, 1, 3, 6], [0, 4, 9, 15]]
     assert xp.var(xp.astype(x, xp.float64), axis=1, correction=1).tolist() == [1.0, 1.0] and xp.count_nonzero(x - 1).item() == 5
+    for function in (xp.sum, xp.prod, xp.cumulative_sum, xp.cumulative_prod):
+        assert function(xp.ones(2, dtype=xp.int8), axis=0, dtype=xp.int8).dtype == xp.int8
     with pytest.raises(ValueError, match="axis is required"):
         xp.cumulative_sum(x)
 

@@ -34,15 +34,15 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     >>> sum(torch.ones((2, 3)), axis=(0, 1))
     tensor(6.)
     """
-    x = x.to(_sum_dtype(x, dtype))
-    return reduced(torch.sum, x, axis, keepdims)
+    dtype = _sum_dtype(x, dtype)
+    return reduced(lambda t, axes, keep: torch.sum(t, axes, keep, dtype=dtype), x.to(dtype), axis, keepdims)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """Products along axes, or of all elements; integers are multiplied as int64."""
     x = x.to(_sum_dtype(x, dtype))
     for a in sorted(_axes(x, axis), reverse=True):
-        x = torch.prod(x, a, keepdims)
+        x = torch.prod(x, a, keepdims, dtype=x.dtype)
     return x.clone()
 
 
@@ -90,7 +90,7 @@ def _cumulative(function, name, x, axis, dtype, include_initial, first):
         x = x.reshape(1)
     axis, = _axes(x, axis)
     x = x.to(_sum_dtype(x, dtype))
-    made = function(x, axis)
+    made = function(x, axis, dtype=x.dtype)
     if not include_initial:
         return made
     shape = list(x.shape)
