@@ -2,6 +2,7 @@
 import contextlib
 
 import fasttensor
+from fasttensor._core.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl, asking, modes_entered  # noqa: F401
 
 __all__ = []
 
@@ -46,11 +47,19 @@ class _ExcludeDispatchKeyGuard(contextlib.AbstractContextManager):
         return None
 
 
-class DisableTorchFunctionSubclass(contextlib.AbstractContextManager):
-    """A context in which functions do not look for ``__torch_function__`` of their arguments."""
+def _is_torch_function_enabled():
+    """Whether classes' ``__torch_function__`` are called in this thread."""
+    return asking() == 0
 
-    def __exit__(self, *_):
-        return None
+
+def _is_torch_function_mode_enabled():
+    """Whether a TorchFunctionMode is entered in this thread."""
+    return asking() < 2 and bool(modes_entered())
+
+
+def _len_torch_function_stack():
+    """How many TorchFunctionModes are entered in this thread."""
+    return len(modes_entered())
 
 
 def __getattr__(name):

@@ -26,3 +26,5 @@ from fasttensor import _assemble  # noqa: E402
 _assemble.fill(globals())
 
 from fasttensor.version import __version__  # noqa: E402 - PyTorch's, which scripts check; fasttensor.version.fasttensor is this library's
+
+_assemble.dispatch.watch_classes()

@@ -78,6 +78,8 @@ def take(module, kind, index, namespace):
     for name in index[module].split():
         if name in names:
             namespace.setdefault(name, names[name])
+    if dispatch.is_armed():
+        dispatch.call_hook("gate_new", {name: names[name] for name in index[module].split() if name in names})
 
 
 def gather(kind, namespace):
@@ -151,6 +153,8 @@ def install_methods():
         found = listed(module, "METHODS")
         # what a program has put in place of a method stays
         dispatch.install(Tensor, {n: found[n] for n in names[module] if n in found and isinstance(vars(Tensor).get(n), (Late, LateProperty))})
+        if dispatch.is_armed():
+            dispatch.call_hook("gate_new", {n: found[n] for n in names[module] if n in found})
         if name not in found:
             raise AttributeError(f"{module} does not provide Tensor.{name}: run tools/make_names.py")
         return found[name]
@@ -158,12 +162,7 @@ def install_methods():
     dispatch.allow_attributes(Tensor)
     dispatch.install(Tensor, {
         **{name: Late(load, name) for name in methods}, **{name: LateProperty(load, name) for name in properties},
-        "backward": tensor_backward, "__torch_function__": classmethod(torch_function)})
-
-
-def torch_function(cls, func, types, args=(), kwargs=None):
-    """See ``fasttensor.ops.torch_function``, which is imported when PyTorch first asks."""
-    return import_module("fasttensor.ops").torch_function(cls, func, types, args, kwargs)
+        "backward": tensor_backward, "__torch_function__": classmethod(dispatch.torch_function)})
 
 
 # In `repr`, messages and pickles compiled classes go by the names that programs use.

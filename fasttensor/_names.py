@@ -260,6 +260,7 @@ HOOKS = {
         "derivative.zeros_like",
     "functional.indexing": "advanced_getitem setitem",
     "functional.matmul": "matmul",
+    "functional.overriding": "function_here function_name gate_all gate_new",
     "functional.printing": "repr",
     "functional.reduction": "mean sum",
 }

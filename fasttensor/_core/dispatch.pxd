@@ -58,3 +58,10 @@ cdef void enter_vmap(int change) noexcept nogil
 cdef void set_inference_flag(bint on) noexcept nogil
 cdef object hook(str name)           # Python-level hooks: repr, setitem, item ...
 cdef object find_hook(str name)      # None where nothing provides it
+
+# __torch_function__: `armed` is 0 until a subclass, a class with the method or a mode is met
+cdef int armed
+cdef bint overridden(object x) noexcept
+cdef object ask_protocol(str name, tuple args)
+cdef int set_inside(int on) noexcept
+cdef bint meet_class(object cls) except False

@@ -4,7 +4,9 @@ The core defines what a Tensor is but no operation; `a + b` goes through `binary
 which the autograd layer fills when it is imported. Kernels are found by device and name, and
 their module is imported on first use.
 """
+import builtins
 from importlib import import_module
+from sys import modules
 from cpython.object cimport PyTypeObject
 from fasttensor._core.tensor cimport Tensor, describe, META
 from fasttensor._core.dual cimport HIDDEN, OFF, dual_on, hidden, set_dual_on, set_hidden
@@ -98,6 +100,11 @@ cdef object hook(str name):
     if found is None:
         raise RuntimeError(f"fasttensor is not fully imported: nothing provides {name!r} yet")
     return found
+
+
+def call_hook(str name, *args):
+    """Call what provides a hook."""
+    return hook(name)(*args)
 
 
 def set_hook(str name, function):
@@ -336,3 +343,4 @@ cpdef bint _set_inference_mode(bint on):
 
 
 include "modes.pxi"
+include "override.pxi"

@@ -29,16 +29,19 @@ cdef class Tensor:
     torch.Size([2, 2])
     """
 
-    def __cinit__(self):
+    def __cinit__(self, *args, **kwargs):
         self.sizes = self.inline_dims
         self.steps = self.inline_dims + INLINE_DIMS
         self.rank, self.contig, self.code = 1, True, FLOAT32
         self.steps[0] = 1
+        if type(self) is not Tensor:
+            meet_class(type(self))
+            if args or kwargs:          # a subclass's __init__ may have other arguments, and need not call this one's
+                hook("construct")(self, args, kwargs)
 
     def __init__(self, *args, **kwargs):
-        if self.store is not None:      # a subclass made it in __new__, and Python calls __init__ with the same arguments
-            return
-        hook("construct")(self, args, kwargs)
+        if self.store is None and (type(self) is Tensor or not args):
+            hook("construct")(self, args, kwargs)
 
     def __dealloc__(self):
         if self.sizes != self.inline_dims:
@@ -182,6 +185,8 @@ cdef class Tensor:
 
     # --- Python protocols ---
     def __len__(self):
+        if armed and overridden(self):
+            return ask_protocol("__len__", (self,))
         if self.rank == 0:
             raise TypeError("len() of a 0-d tensor")
         return self.sizes[0]
@@ -195,15 +200,22 @@ cdef class Tensor:
         return <size_t><void *>self >> 4
 
     def __repr__(self):
+        if armed and overridden(self):
+            return ask_protocol("__repr__", (self,))
         return hook("repr")(self)
 
     def __contains__(self, value):
+        if armed and (overridden(self) or overridden(value)):
+            return ask_protocol("__contains__", (self, value))
         return hook("contains")(self, value)
 
     def __getitem__(self, index):
         return binary_slots()[SLOT_GETITEM](self, index)
 
     def __setitem__(self, index, value):
+        if armed and (overridden(self) or overridden(value) or overridden(index)):
+            ask_protocol("__setitem__", (self, index, value))
+            return
         hook("setitem")(self, index, value)
 
     cdef object only_element(self, str what):
@@ -220,25 +232,37 @@ cdef class Tensor:
     @cython.binding(False)          # a method descriptor, which looks at the type of self: Tensor.item(3) is an error
     def item(self):
         """The only element as a Python number. Raises RuntimeError for any other count of elements."""
+        if armed and overridden(self):
+            return ask_protocol("item", (self,))
         return self.only_element("item")
 
     def __bool__(self):
+        if armed and overridden(self):
+            return ask_protocol("__bool__", (self,))
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
                                f"Boolean value of Tensor with more than one value is ambiguous ({describe(self)}): use .any() or .all()")
         return bool(self.only_element("bool"))
 
     def __int__(self):
+        if armed and overridden(self):
+            return ask_protocol("__int__", (self,))
         return int(self.only_element("int"))
 
     def __float__(self):
+        if armed and overridden(self):
+            return ask_protocol("__float__", (self,))
         return float(self.only_element("float"))
 
     @cython.binding(False)
     def __complex__(self):
+        if armed and overridden(self):
+            return ask_protocol("__complex__", (self,))
         return complex(self.only_element("complex"))
 
     def __index__(self):
+        if armed and overridden(self):
+            return ask_protocol("__index__", (self,))
         if self.count != 1 or self.code > INT64:
             raise TypeError(f"only integer tensors of a single element can be converted to an index, got {describe(self)}")
         return int(self.only_element("index"))

@@ -6,7 +6,7 @@ themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, fo
 inputs that were asked for.
 """
 from fasttensor._core.tensor cimport Tensor, Node, describe
-from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, set_inside
 from fasttensor._core.dual cimport dual_on, hidden, set_hidden
 from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
@@ -328,6 +328,7 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
     global _run, _current, _floor
     cdef Sweep s, outer
     cdef bint was_hidden = hidden(), hide = False
+    cdef int inside
     cdef Tensor t
     cdef list roots = [], seeds = []
     cdef bint before
@@ -358,9 +359,11 @@ cdef object sweep(list outputs, list gradients, bint keep, bint create, object i
         before = grad_enabled()
         set_grad_enabled_flag(create)
         outer, _current = _current, s
+        inside = set_inside(1)
         try:
             s.execute(roots, seeds)
         finally:
+            set_inside(inside)
             _current = outer
             set_grad_enabled_flag(before)
             set_hidden(was_hidden)

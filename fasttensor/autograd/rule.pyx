@@ -5,7 +5,7 @@ the node itself is the `ctx`.
 """
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
-from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap, set_inside
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor._core.dispatch import install
 from fasttensor._core.dual cimport any_duals, dual_on, hidden
@@ -171,7 +171,14 @@ cdef object rule_backward(Node node, object grad):
         get_saved(node)
     if node.materialize:
         grad = filled(node, grad)
-    if type(grad) is tuple:
+    cdef int inside
+    if node.materialize:            # a user's, whose calls classes are asked for
+        inside = set_inside(0)
+        try:
+            got = node.rule.backward(node, *<tuple>grad) if type(grad) is tuple else node.rule.backward(node, grad)
+        finally:
+            set_inside(inside)
+    elif type(grad) is tuple:
         got = node.rule.backward(node, *<tuple>grad)
     else:
         got = node.rule.backward(node, grad)

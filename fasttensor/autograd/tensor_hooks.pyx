@@ -4,7 +4,9 @@ import weakref
 from fasttensor._core.tensor cimport Tensor, Node, alias, set_geometry, BATCHED
 from fasttensor._core.dispatch import install
 from fasttensor.autograd.recording cimport requires, edge, new_node, add_input, set_history
+from fasttensor._core.dispatch cimport inference_enabled
 from fasttensor.autograd.copying cimport identity_backward
+from fasttensor.autograd.history cimport mark_view
 from fasttensor.autograd.batched cimport as_batched, wrap
 from fasttensor.autograd.rule import node_hooks, retain_on
 
@@ -140,6 +142,8 @@ def as_subclass(self, cls):
         node = new_node(identity_backward, "AliasBackward0")
         add_input(node, x)
         set_history(<Tensor>t, node, 0)
+    if x.dev != BATCHED and not inference_enabled():
+        mark_view(<Tensor>t, x)
     return t
 
 

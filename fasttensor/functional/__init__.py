@@ -11,6 +11,7 @@ FAMILIES = (
     "common",
     "basics",
     "view_copies",
+    "overriding",
     "numeric_info",
     "elementwise",
     "complex_parts",

@@ -122,7 +122,7 @@ def rebuild_meta(dtype, size, stride, requires_grad, kind, attributes):
 
 def finished(made, requires_grad, kind, attributes):
     if kind is not Tensor:
-        made = made.as_subclass(kind)
+        made = Tensor._make_subclass(kind, made)
     if requires_grad:
         made.requires_grad = True
     for name, value in (attributes or {}).items():
@@ -159,7 +159,7 @@ def __deepcopy__(self, memo):
     else:
         made = self.detach().clone()
     if type(self) is not Tensor:
-        made = made.as_subclass(type(self))
+        made = Tensor._make_subclass(type(self), made)
     if self.requires_grad:
         made.requires_grad = True
     if self.grad is not None:

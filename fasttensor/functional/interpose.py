@@ -29,22 +29,37 @@ def _shell(*args, **kwargs):
     return "watched".run(*args, **kwargs)
 
 
+def _gated(*args, **kwargs):
+    inside = "watched"
+    return inside(*args, **kwargs)
+
+
 class Watched:
     """One function under watch: what it is called, what autocast does to its arguments, how to run it."""
-    __slots__ = ("function", "name", "original", "plain", "code", "cast", "listened")
+    __slots__ = ("function", "name", "original", "plain", "code", "cast", "listened", "gate", "gated", "gate_code")
 
     def __init__(self, function, name):
-        self.function, self.name, self.cast, self.listened = function, name, None, False
+        self.function, self.name, self.cast, self.listened, self.gate, self.gated = function, name, None, False, None, False
         self.original = function
         if isinstance(function, FunctionType):
             self.original = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
                                          function.__closure__)
             self.original.__kwdefaults__ = function.__kwdefaults__
             self.plain = function.__code__
-            code = _shell.__code__
-            constants = tuple(self if value == "watched" else value for value in code.co_consts)
-            # a function keeps its cells, so its code must name as many
-            self.code = code.replace(co_consts=constants, co_freevars=function.__code__.co_freevars, co_name=function.__name__)
+            self.code = self.shell(_shell.__code__, self)
+
+    def shell(self, code, inside):
+        """Code for the function that calls `inside`."""
+        constants = tuple(inside if value == "watched" else value for value in code.co_consts)
+        # a function keeps its cells, so its code must name as many
+        return code.replace(co_consts=constants, co_freevars=self.plain.co_freevars, co_name=self.function.__name__)
+
+    def settle(self):
+        """Give the function the code for who watches it now."""
+        watched = self.listened or self.cast is not None and _users["casts"] > 0
+        if self.gated:
+            self.gate.native = self.run if watched else self.original
+        self.function.__code__ = self.gate_code if self.gated else self.code if watched else self.plain
 
     def run(self, *args, **kwargs):
         if self.cast is not None:
@@ -90,7 +105,24 @@ def watched(function, name):
     found = _watched.get(id(function))
     if found is None:
         found = _watched[id(function)] = Watched(function, name)
+    elif found.name is None:
+        found.name = name
     return found
+
+
+def gate(function, on, asked_as=None):
+    """Put a gate for ``__torch_function__`` before a Python function, or take it away. It goes by `asked_as` there."""
+    entry = watched(function, None)
+    if entry.gate is None:
+        entry.gate = dispatch.Gate(asked_as or function, entry.original)
+        entry.gate_code = entry.shell(_gated.__code__, entry.gate)
+    if entry.gated != on:
+        entry.gated = on
+        entry.settle()
+        if on:      # signatures are read from it
+            function.__dict__.setdefault("__wrapped__", entry.original)
+        elif function.__dict__.get("__wrapped__") is entry.original:
+            del function.__wrapped__
 
 
 def set_casts(casts):
@@ -108,7 +140,7 @@ def use_casts():
         if _users["casts"] == 1:
             watching.route_operators(True)
             for entry in _casting:
-                entry.function.__code__ = entry.code
+                entry.settle()
 
 
 def drop_casts():
@@ -118,8 +150,7 @@ def drop_casts():
         if _users["casts"] == 0:
             watching.route_operators(False)
             for entry in _casting:
-                if not entry.listened:
-                    entry.function.__code__ = entry.plain
+                entry.settle()
 
 
 def also_announce(function, name):
@@ -127,7 +158,7 @@ def also_announce(function, name):
     _more.append(watched(function, name))
     if _users["all"]:
         _more[-1].listened = True
-        function.__code__ = _more[-1].code
+        _more[-1].settle()
 
 
 def listen(listener):
@@ -148,8 +179,7 @@ def stop_listening(listener):
             for entry in _watched.values():
                 if entry.listened:
                     entry.listened = False
-                    if entry.cast is None or not _users["casts"]:
-                        entry.function.__code__ = entry.plain
+                    entry.settle()
             while _replaced:
                 space, name, function = _replaced.pop()
                 _put(space, name, function)
@@ -165,7 +195,7 @@ def _put(space, name, function):
 def _announce_all():
     for entry in _more:
         entry.listened = True
-        entry.function.__code__ = entry.code
+        entry.settle()
     for space in namespaces():
         for name, function in list(vars(space).items()):
             module = getattr(function, "__module__", None) or ""
@@ -175,7 +205,7 @@ def _announce_all():
                 if module.startswith("fasttensor.") and not function.__code__.co_flags & GENERATOR:
                     entry = watched(function, operation_name(space, name))
                     entry.listened = True
-                    function.__code__ = entry.code
+                    entry.settle()
             elif module != TABLE and type(function).__name__ in COMPILED:
                 _replaced.append((space, name, function))
                 _put(space, name, _announcing(function, operation_name(space, name)))

@@ -3,6 +3,7 @@ from collections import OrderedDict
 
 import fasttensor as ft
 from fasttensor import Tensor
+from fasttensor._C import _disabled_torch_function_impl
 
 
 class _ParameterMeta(type(Tensor)):
@@ -21,6 +22,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     >>> p.requires_grad, p.is_leaf
     (True, True)
     """
+    __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -78,6 +80,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     >>> list(m.state_dict())
     ['mean']
     """
+    __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:
@@ -90,6 +93,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
 class UninitializedTensorMixin:
     """What a parameter or buffer is before its shape is known: materialize() gives it one."""
+    __torch_function__ = _disabled_torch_function_impl
 
     def materialize(self, shape, device=None, dtype=None):
         """Give it memory of `shape`; the values are not set."""
@@ -144,7 +148,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 class _MaterializedBuffer(Tensor):
     # Objects of Python classes cannot turn into the compiled Tensor class itself.
-    pass
+    __torch_function__ = _disabled_torch_function_impl
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
