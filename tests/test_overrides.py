@@ -220,3 +220,27 @@ def test_no_dispatch_modes():
     assert not hasattr(torch.Tensor, "__torch_dispatch__")
     with pytest.raises(ImportError):
         import fasttensor.utils.flop_counter  # noqa: F401
+
+
+def test_device_context():
+    from fasttensor.utils._device import DeviceContext, set_device
+    with DeviceContext("meta"):
+        assert torch.zeros(2).is_meta and torch.tensor([1.0]).is_meta and not torch.zeros(2, device="cpu").is_meta
+    assert set_device("meta")(torch.ones)(1).is_meta and not torch.ones(1).is_meta
+
+
+class Image(torch.Tensor):
+    """Results are plain, but for those of the functions that keep what an image is."""
+    KEEP = {torch.Tensor.clone, torch.Tensor.to, torch.Tensor.requires_grad_}
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result.as_subclass(cls) if func in cls.KEEP and isinstance(args[0], cls) else result
+
+
+def test_a_class_that_decides():
+    x = torch.ones(3, 2, 2).as_subclass(Image)
+    assert type(x + 1) is torch.Tensor and type(x.clone()) is Image and type(x.to(torch.float64)) is Image and type(x.sum()) is torch.Tensor
+    assert type(copy.deepcopy(x)) is Image and x.shape == (3, 2, 2)

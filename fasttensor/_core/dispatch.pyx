@@ -344,3 +344,4 @@ cpdef bint _set_inference_mode(bint on):
 
 include "modes.pxi"
 include "override.pxi"
+include "asking.pxi"
