@@ -22,7 +22,7 @@ OPERANDS = {
     "edges": "t.linspace(-3,3,bins)", "pairs": "t.randn(n,2)", "runs": "t.full((n//4,),4)", "pieces": "[t.randn(n//10) for _ in range(10)]",
     "few": "t.randn(bins,bins)", "few_targets": "t.randint(0,bins,(bins,bins))", "few_counts": "t.randint(0,4,(n,))", "threes": "t.randn(n//3,3)",
     "threes2": "t.randn(n//3,3)", "near": "t.randn(bins*2,8)", "cube": "t.randn(5,8,8)", "rows": "t.randint(0,4,(n//4,4))",
-    "table": "t.randn(r,32)", "numbers": "x.tolist()", "array": "x.numpy()", "halved": "F.max_pool2d(img,2)",
+    "table": "t.randn(r,32)", "bag_starts": "t.arange(0,n,4)", "numbers": "x.tolist()", "array": "x.numpy()", "halved": "F.max_pool2d(img,2)",
     "positions": "F.max_pool2d(img,2,return_indices=True)[1]", "q": "t.randn(k,k)+3*t.eye(k)", "q2": "t.randn(k,k)", "tall": "t.randn(2*k,k)",
     "spd": "q2@q2.t()+t.eye(k)", "v": "t.randn(deep*4,deep,deep)+2*t.eye(deep)", "few_v": "v[:4]", "q_v": "t.randn(deep,deep)",
     "spds": "v@v.mT+t.eye(deep)", "w_k": "t.randn(k//4,k//4)", "x_k": "t.randn(k//4)", "near_k": "t.randn(8,w_k.shape[1])",

@@ -18,7 +18,9 @@ CASES = {
         "slice_scatter": "m.slice_scatter(m2[:4],0,2,6)", "as_strided_scatter": "t.as_strided_scatter(m,ones_r,(r,),(1,),0)",
         "segment_reduce": "t.segment_reduce(x,'sum',lengths=runs)", "embedding_renorm_": "t.embedding_renorm_(table,ir,4.0,2.0)",
         "embedding": "F.embedding(im_r,table)", "embedding_bag": "F.embedding_bag(im_r,table)",
-        "embedding_bag.max": "F.embedding_bag(im_r,table,mode='max')", "one_hot": "F.one_hot(ir,r)", "unravel_index": "t.unravel_index(i_n,(r,r))",
+        "embedding_bag.max": "F.embedding_bag(im_r,table,mode='max')",
+        "embedding_bag.weights": "F.embedding_bag(im_r.view(-1),table,bag_starts,mode='sum',per_sample_weights=p)",
+        "one_hot": "F.one_hot(ir,r)", "unravel_index": "t.unravel_index(i_n,(r,r))",
     },
     "joining": {
         "cat": "t.cat([m,m2])", "cat.columns": "t.cat([m,m2],1)", "cat.many": "t.cat(pieces)", "cat.mixed": "t.cat([m,dm])",

@@ -15,6 +15,7 @@ KERNELS = {
     "masked_scatter": "mask",
     "masked_fill": "mask",
     "embedding_backward": "embedding",
+    **dict.fromkeys(("embedding_bag", "bag_numbers", "bag_dots"), "embedding_bag"),
     "sort": "sort",
     "topk": "sort",
     "kthvalue": "sort",

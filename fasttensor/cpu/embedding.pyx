@@ -10,12 +10,16 @@ from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor.cpu.index_loops cimport *
 
+cdef extern from "bag_rows.h" nogil:
+    void ft_add_times(char *d, const char *s, Py_ssize_t n, double v, int wide)
+
 cdef struct Rows:
     const char *g
     char *out
     Py_ssize_t width, item
     Py_ssize_t *start
     Py_ssize_t *order
+    double *factor                   # in the order of `order`, or NULL
     ft_acc_fn add
     bint mean
     int code
@@ -31,9 +35,14 @@ cdef void rows_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         if n == 0:
             memset(d, 0, block)
             continue
-        memcpy(d, k.g + k.order[j] * block, block)
-        for i in range(j + 1, j + n):
-            k.add(d, k.item, k.g + k.order[i] * block, k.item, k.width)
+        if k.factor != NULL:
+            memset(d, 0, block)
+            for i in range(j, j + n):
+                ft_add_times(d, k.g + k.order[i] * block, k.width, k.factor[i], k.code == FLOAT64)
+        else:
+            memcpy(d, k.g + k.order[j] * block, block)
+            for i in range(j + 1, j + n):
+                k.add(d, k.item, k.g + k.order[i] * block, k.item, k.width)
         if k.mean and n > 1:
             if k.code == FLOAT32:
                 for i in range(k.width):
@@ -43,30 +52,43 @@ cdef void rows_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                     (<double *>d)[i] /= <double>n
 
 
-def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t padding_idx=-1, bint scale_by_freq=False):
+def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t padding_idx=-1, bint scale_by_freq=False,
+                       Tensor bag=None, Tensor factor=None):
     """sum over positions i of g[i] into row index[i] of a result [rows, width]; rows equal to padding_idx get nothing.
-    index: int64 in [-rows, rows), already checked; g: index.shape + [width...]."""
+    index: int64 in [-rows, rows), already checked; g: index.shape + [width...], or, for a 1-d index, [bags, width...] where `bag`
+    (int64, contiguous) says which row of g counts for each of the first bag.count positions. factor: what g is multiplied by
+    at each of them, for float g."""
     cdef Rows k
-    cdef Tensor ix = contiguous(cast(index, INT64)), out, gc
-    cdef Py_ssize_t n = ix.count, i, r
+    cdef Tensor ix = contiguous(cast(index, INT64)), out, gc, f = None
+    cdef Py_ssize_t n = ix.count if bag is None else bag.count, i, r
     cdef Py_ssize_t shape[64]
+    cdef int64_t *source = NULL if bag is None else <int64_t *>bag.ptr
+    cdef int lead = index.rank if bag is None else 1
+    cdef bint failed
     cdef int d, code = g.code
     cdef int64_t *p = <int64_t *>ix.ptr
     # Rounding after every addition would lose what small gradients add.
     gc = contiguous(cast(g, FLOAT32 if code == FLOAT16 or code == BFLOAT16 else code))
     k.width, k.code = 1, gc.code
     shape[0] = rows
-    for d in range(index.rank, g.rank):
-        shape[1 + d - index.rank] = g.sizes[d]
+    for d in range(lead, g.rank):
+        shape[1 + d - lead] = g.sizes[d]
         k.width *= g.sizes[d]
-    out = new_tensor(1 + g.rank - index.rank, shape, gc.code, g.dev)
+    out = new_tensor(1 + g.rank - lead, shape, gc.code, g.dev)
     if out.count == 0:
         return cast(out, code)
     k.start = <Py_ssize_t *>calloc(rows + 2, sizeof(Py_ssize_t))
     k.order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    if k.start == NULL or k.order == NULL:
+    k.factor = NULL
+    failed = k.start == NULL or k.order == NULL
+    if factor is not None:
+        f = contiguous(cast(factor, FLOAT64))
+        k.factor = <double *>malloc((n + 1) * sizeof(double))
+        failed = failed or k.factor == NULL
+    if failed:
         free(k.start)
         free(k.order)
+        free(k.factor)
         raise MemoryError("embedding: no memory to group the indices")
     k.g, k.out, k.item, k.add, k.mean = gc.ptr, out.ptr, ITEMSIZE[gc.code], FT_ACC[OP_ADD][gc.code], scale_by_freq
     with nogil:
@@ -80,7 +102,9 @@ def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t paddi
         for i in range(n):
             r = p[i] + rows if p[i] < 0 else p[i]
             if 0 <= r < rows and r != padding_idx:
-                k.order[k.start[r + 1]] = i
+                k.order[k.start[r + 1]] = i if source == NULL else source[i]
+                if k.factor != NULL:
+                    k.factor[k.start[r + 1]] = (<double *>f.ptr)[i]
                 k.start[r + 1] += 1
         if out.count < BIG:
             rows_range(&k, 0, rows)
@@ -88,4 +112,5 @@ def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t paddi
             parallel_for(rows, 1 + GRAIN // k.width, rows_range, &k)
     free(k.start)
     free(k.order)
+    free(k.factor)
     return cast(out, code)

@@ -1,9 +1,11 @@
 """Tables of vectors looked up by number: embedding, embedding_bag, one_hot."""
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Embedding
+from fasttensor.autograd.rules.embedding_bag import EmbeddingBag
 from fasttensor.functional.arguments import Tensor, backend, description, need_tensor
 
 __all__ = []
+MODES = ("sum", "mean", "max")
 
 
 def check_input(input, weight, name):
@@ -56,37 +58,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return apply(Embedding, weight, input, padding, bool(scale_grad_by_freq))
 
 
-def bag_numbers(input, offsets, include_last_offset):
-    """The bag of every position of a 1-d input, and the number of bags."""
-    if offsets is None or offsets.dim() != 1:
-        raise ValueError("embedding_bag(): offsets has to be a 1D Tensor if input is 1D"
-                         + ("" if offsets is None else f", but got {description(offsets)}"))
-    count, n = offsets.numel(), input.numel()
-    starts = offsets.detach().long()
-    if offsets.is_meta and input.is_meta:     # which positions a bag has is not known: all are in the first
-        return input.new_zeros((n,)).long(), count - bool(include_last_offset)
-    listed = starts.tolist()
-    if include_last_offset:
-        if count == 0:
-            raise RuntimeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
-        count -= 1
-        if listed[-1] > n:
-            raise RuntimeError(f"embedding_bag(): offsets[-1] can not be greater than input's length ({n}) but got {listed[-1]}")
-        starts, ends = starts[:count], listed[1:]
-    else:
-        ends = listed[1:] + [n]
-    listed = listed[:count]
-    if listed and listed[0] != 0:
-        raise RuntimeError(f"embedding_bag(): offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to "
-                           f"start from position 0. However, got {listed[0]}")
-    for a, b in zip(listed, ends):
-        if not 0 <= a <= b <= n:
-            raise RuntimeError(f"embedding_bag(): offsets must not decrease nor exceed the input's length {n}, got {offsets.tolist()}")
-    sizes = starts.new_tensor([b - a for a, b in zip(listed, ends)]) if listed else starts
-    from fasttensor.functional.rearranging import repeat_interleave
-    return repeat_interleave(sizes), count
-
-
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """Sums, means or maxima ("sum", "mean", "max") of rows of weight[num, width] over bags: [bags, width].
@@ -102,7 +73,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if not isinstance(weight, Tensor) or weight.dtype.itemsize == 8 and not weight.is_floating_point():
         input, weight = weight, input            # the order of PyTorch's first versions
     check_input(input, weight, "embedding_bag")
-    if mode not in ("sum", "mean", "max"):
+    if mode not in MODES:
         raise ValueError(f"embedding_bag(): mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None:
         if per_sample_weights.shape != input.shape:
@@ -115,40 +86,21 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError("embedding_bag(): if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
-        bags, size = input.shape
-        bag = input.new_tensor(range(bags)).long().repeat_interleave(size) if input.numel() else input.reshape(-1).long()
-        input = input.reshape(-1)
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
+        closed = False
     elif input.dim() == 1:
-        bag, bags = bag_numbers(input, offsets, include_last_offset)
-        input = input[:bag.numel()]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[:bag.numel()]
+        if offsets is None or offsets.dim() != 1:
+            raise ValueError("embedding_bag(): offsets has to be a 1D Tensor if input is 1D"
+                             + ("" if offsets is None else f", but got {description(offsets)}"))
+        closed = bool(include_last_offset)
+        if closed and not offsets.numel():
+            raise RuntimeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
     else:
         raise ValueError(f"embedding_bag(): input has to be 1D or 2D Tensor, but got {description(input)}")
     padding = wrap_padding(padding_idx, weight.shape[0], "embedding_bag")
-    if padding >= 0 and not input.is_meta:
-        keep = (input != padding).nonzero().reshape(-1)
-        input, bag = input[keep], bag[keep]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[keep]
     if max_norm is not None:
-        renorm_rows(weight, input, max_norm, norm_type)
-    rows = apply(Embedding, weight, input, -1, bool(scale_grad_by_freq))
-    if rows.dtype.itemsize == 2:
-        rows = rows.float()                  # each addition would round to half precision
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1).to(rows.dtype)
-    out = rows.new_zeros((bags, weight.shape[1]))
-    if mode == "max":
-        out = out.scatter_reduce(0, bag.unsqueeze(1).expand(rows.shape), rows, "amax", include_self=False)
-        return out.to(weight.dtype)
-    out = out.index_add(0, bag, rows)
-    if mode == "mean":
-        counts = bag.bincount(minlength=bags).clamp(min=1) if bags and not bag.is_meta else bag.new_ones((bags,))
-        out = out / counts.unsqueeze(1).to(out.dtype)
-    return out.to(weight.dtype)
+        used = input[:int(offsets[-1])] if closed else input
+        renorm_rows(weight, used[used != padding] if padding >= 0 else used, max_norm, norm_type)
+    return apply(EmbeddingBag, weight, input, offsets, per_sample_weights, MODES.index(mode), padding, bool(scale_grad_by_freq), closed)
 
 
 def one_hot(tensor, num_classes=-1):

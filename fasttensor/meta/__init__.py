@@ -12,6 +12,7 @@ MODULES = {
                    "argextreme", "place", "pick", "mode", "sort", "topk", "kthvalue", "median", "cumsum", "cumprod", "logcumsumexp",
                    "cumextreme"),
     "indexing": ("index_get", "index_put", "index_select", "gather", "scatter", "masked_scatter", "masked_fill", "embedding_backward",
+                 "embedding_bag", "bag_numbers", "bag_dots",
                  "searchsorted", "repeated_positions", "one_hot", "uniform_histogram", "cat", "stack", "flip", "roll", "triangle", "repeat",
                  "repeat_each", "nonzero", "nonzero_tuple", "masked_select", "runs", "bincount", "equal"),
     "images": ("convolution", "convolution_input", "convolution_weight", "channel_sum", "max_pool", "max_pool_backward", "max_unpool",

@@ -145,8 +145,22 @@ def masked_fill(x, mask, value, out=None):
     return out
 
 
-def embedding_backward(g, index, rows, padding_idx=-1, scale_by_freq=False):
-    return new((rows, *g.shape[index.ndim:]), code_of(g))
+def embedding_backward(g, index, rows, padding_idx=-1, scale_by_freq=False, bag=None, factor=None):
+    return new((rows, *g.shape[1 if bag is not None else index.ndim:]), code_of(g))
+
+
+def embedding_bag(weight, index, offsets, factors, mode, padding_idx, closed, positions):
+    together("embedding_bag", weight, index, offsets, factors)
+    shape = index.shape[0] if offsets is None else offsets.numel() - closed, weight.shape[1]
+    return new(shape, code_of(weight)), new(shape, INT64) if mode == 2 and positions else None
+
+
+def bag_numbers(weight, index, offsets, mean, padding_idx, closed):
+    return new((index.numel(),), INT64), new((index.numel(),), code_of(weight)) if mean else None
+
+
+def bag_dots(g, weight, index, bag, padding_idx):
+    return new((index.numel(),), code_of(weight))
 
 
 # --- searching ---
