@@ -1,5 +1,6 @@
 """The few names of PyTorch's compiled module that libraries over it call."""
 import contextlib
+import zipfile
 
 import fasttensor
 from fasttensor._core.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl, asking, modes_entered  # noqa: F401
@@ -47,6 +48,40 @@ class _ExcludeDispatchKeyGuard(contextlib.AbstractContextManager):
         return None
 
 
+class PyTorchFileReader:
+    """The records of a file that `torch.save` wrote, a zip archive, by their names in its folder.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> fasttensor.save([1, 2], file)
+    >>> "data.pkl" in PyTorchFileReader(file).get_all_records()
+    True
+    """
+
+    def __init__(self, file):
+        self._archive = zipfile.ZipFile(file)
+        self._folder = self._archive.namelist()[0].partition("/")[0] + "/"
+
+    def get_all_records(self):
+        """The names of the records."""
+        return [name.removeprefix(self._folder) for name in self._archive.namelist()]
+
+    def has_record(self, name):
+        """Whether there is a record of this name."""
+        return self._folder + name in self._archive.namelist()
+
+    def get_record(self, name):
+        """The bytes of a record. Raises RuntimeError where there is none."""
+        try:
+            return self._archive.read(self._folder + name)
+        except KeyError:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found") from None
+
+    def get_storage_from_record(self, name, numel, dtype):
+        """A tensor over the memory of `numel` elements that a record holds."""
+        return fasttensor.frombuffer(bytearray(self.get_record(name)), dtype=dtype, count=numel) if numel else fasttensor.empty(0, dtype=dtype)
+
+
 def _is_torch_function_enabled():
     """Whether classes' ``__torch_function__`` are called in this thread."""
     return asking() == 0
@@ -65,6 +100,8 @@ def _len_torch_function_stack():
 def __getattr__(name):
     if name == "_nn":
         return fasttensor.nn.functional
+    if name == "_TensorMeta":
+        return type(fasttensor.Tensor)
     if name in ("Generator", "Size", "device", "dtype", "layout", "memory_format"):
         return getattr(fasttensor, name)
     raise AttributeError(f"module 'fasttensor._C' has no attribute {name!r}: it is PyTorch's private module (docs/coverage.md)")
