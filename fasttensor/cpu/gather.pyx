@@ -39,6 +39,7 @@ cdef void walk_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Py_ssize_t counter[64]
     cdef Py_ssize_t rows = 1, _, n, j, ds, ss, istep
     cdef int k, last = w.rank - 1
+    cdef bint fetch = last > 0 and w.split == last and end - begin < w.sizes[last]
     cdef char *d = w.d + begin * w.dstep[w.split]
     cdef char *s = w.s + begin * w.sstep[w.split]
     cdef char *ix = w.ix + begin * w.istep[w.split]
@@ -50,6 +51,9 @@ cdef void walk_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     n = end - begin if w.split == last else w.sizes[last]
     ds, ss, istep = w.dstep[last], w.sstep[last], w.istep[last]
     for _ in range(rows):
+        if fetch:
+            ft_fetch(ix + AHEAD * w.istep[last - 1], n * istep)
+            ft_fetch(s + AHEAD * w.sstep[last - 1], n * ss)
         if istep == 0 and n > 1:
             j = (<int64_t *>ix)[0]
             if j < 0 or j >= w.size:
@@ -92,17 +96,24 @@ cdef Tensor long_index(Tensor index, str op):
 
 cdef int run_walk(Walk *w, Tensor index, int dim, Py_ssize_t size, bint any_split, str op) except -1:
     """Finishes w (steps are set) and runs it."""
-    cdef int k
+    cdef int k, at = dim
     cdef Py_ssize_t work = 1 + index.count, grain
     w.ix, w.size, w.bad = index.ptr, size, -1
-    w.rank = index.rank if index.rank else 1
+    w.rank = 0
+    # Dimensions of size 1 take no part: rows of one element would be a call each.
     for k in range(index.rank):
-        w.sizes[k] = index.sizes[k]
-        w.istep[k] = index.steps[k] * sizeof(int64_t)
-    if index.rank == 0:
-        w.sizes[0], w.istep[0] = 1, 0
+        if k == dim:
+            at = w.rank
+        if index.sizes[k] == 1 and index.rank > 1:
+            at = -1 if k == dim else at
+            continue
+        w.sizes[w.rank], w.istep[w.rank] = index.sizes[k], index.steps[k] * sizeof(int64_t)
+        w.dstep[w.rank], w.sstep[w.rank] = w.dstep[k], w.sstep[k]
+        w.rank += 1
+    if w.rank == 0:
+        w.rank, w.sizes[0], w.istep[0], w.dstep[0], w.sstep[0] = 1, 1, 0, 0, 0
     # Dimensions over which the index is expanded become one where the memory of both sides allows.
-    while (w.rank - 2 > dim and w.istep[w.rank - 1] == 0 and w.istep[w.rank - 2] == 0
+    while (w.rank - 2 > at and w.istep[w.rank - 1] == 0 and w.istep[w.rank - 2] == 0
            and w.dstep[w.rank - 2] == w.dstep[w.rank - 1] * w.sizes[w.rank - 1]
            and w.sstep[w.rank - 2] == w.sstep[w.rank - 1] * w.sizes[w.rank - 1]):
         w.rank -= 1
@@ -110,14 +121,14 @@ cdef int run_walk(Walk *w, Tensor index, int dim, Py_ssize_t size, bint any_spli
         w.dstep[w.rank - 1], w.sstep[w.rank - 1] = w.dstep[w.rank], w.sstep[w.rank]
     w.split = 0
     if not any_split and w.rank > 1:
-        w.split = 1 if dim == 0 else 0
+        w.split = 1 if at == 0 else 0
         for k in range(w.rank):
-            if k != dim and w.sizes[k] > w.sizes[w.split]:
+            if k != at and w.sizes[k] > w.sizes[w.split]:
                 w.split = k
     grain = 1 + GRAIN // (1 + work // w.sizes[w.split]) if index.count else 1
-    if w.split == w.rank - 1 and grain < 32:
-        grain = 32                  # pieces of rows that are worth a call and use whole lines of memory
-    if index.count < BIG or (not any_split and w.split == dim):
+    if w.split == w.rank - 1 and grain < 64:
+        grain = 64 if w.sizes[w.split] > 64 else 32                  # pieces of rows that are worth a call and use whole lines of memory
+    if index.count < BIG or (not any_split and w.split == at):
         walk_range(w, 0, w.sizes[w.split])
     else:
         with nogil:

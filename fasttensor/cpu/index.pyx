@@ -27,6 +27,7 @@ cdef struct Plan:
     char *other                                  # result of a read, values of a write: contiguous ...
     bint scalar                                  # ... or one element
     ft_acc_fn row
+    ft_put_fn put
     ft_pick_fn pick
 
 
@@ -103,10 +104,20 @@ cdef void write_part(Plan *p, Py_ssize_t b0, Py_ssize_t b1, Py_ssize_t c0, Py_ss
     if p.ra:
         length, step = p.asize[p.ra - 1], p.astep[p.ra - 1]
     rows = p.na // length
+    if p.ra == 0 and p.rb <= 1 and p.ni < b1 - b0:
+        step = p.bstep[0] if p.rb else 0
+        for i in range(p.ni):
+            p.row(p.x + b0 * step + p.offs[i], step, p.other + (b0 * p.ni + i) * move, p.ni * move, b1 - b0)
+        return
     for b in range(b0, b1):
         dst = before(p, b)
+        if p.ra == 0:
+            p.put(dst, p.offs, p.other + b * p.ni * move, move, p.ni)
+            continue
         for i in range(p.ni):
             val = p.other + (b * p.ni + i) * p.na * move
+            if c1 - c0 < length:
+                ft_fetch(val + (AHEAD * p.na + c0) * move, (c1 - c0) * move)
             for r in range(rows):
                 p.row(dst + p.offs[i] + after(p, r) + c0 * step, step, val + (r * length + c0) * move, move, c1 - c0)
 
@@ -298,7 +309,7 @@ def index_put(Tensor x, indices, Tensor values, int how=OP_SET, bint wrap=True, 
             copy_into(held, v)
             v = held
         p.other = v.ptr
-        p.row = FT_ACC[how][x.code]
+        p.row, p.put = FT_ACC[how][x.code], FT_PUT[how][x.code]
         columns = p.asize[p.ra - 1] if p.ra else 1
         if p.nb * p.ni * p.na < BIG:
             write_part(&p, 0, p.nb, 0, columns)

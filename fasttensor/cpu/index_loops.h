@@ -1,10 +1,11 @@
 /* Rows that read or write through an index, for every element type.
  *
  *   FT_ACC[op][code](d, ds, s, ss, n)                      d[j] op= s[j]
+ *   FT_PUT[op][code](d, off, s, ss, n)                     d[off[j]] op= s[j]
  *   FT_SCAT[op][code](d, ds, dd, ix, is, size, s, ss, n)   d[j + ix[j]*dd] op= s[j]
  *   FT_GATH[log2 itemsize](d, ds, s, ss, sd, ix, is, size, n)   d[j] = s[j + ix[j]*sd]
  *
- * All steps are bytes. The last two return the first j whose index lies outside [0, size), or -1;
+ * All steps are bytes. FT_SCAT and FT_GATH return the first j whose index lies outside [0, size), or -1;
  * rows before it have been done. op: 0 set, 1 add, 2 multiply, 3 minimum, 4 maximum.
  */
 #ifndef FT_INDEX_LOOPS_H
@@ -16,6 +17,7 @@
 
 typedef struct { uint64_t a, b; } ft_16;
 typedef void (*ft_acc_fn)(char *, ptrdiff_t, const char *, ptrdiff_t, ptrdiff_t);
+typedef void (*ft_put_fn)(char *, const ptrdiff_t *, const char *, ptrdiff_t, ptrdiff_t);
 typedef ptrdiff_t (*ft_scat_fn)(char *, ptrdiff_t, ptrdiff_t, const char *, ptrdiff_t, ptrdiff_t,
                                 const char *, ptrdiff_t, ptrdiff_t);
 typedef ptrdiff_t (*ft_gath_fn)(char *, ptrdiff_t, const char *, ptrdiff_t, ptrdiff_t,
@@ -46,8 +48,8 @@ static inline uint16_t ft_ix_fb(float f) {
 #define OP_OR(a, b) ((a) | (b))
 #define OP_AND(a, b) ((a) & (b))
 /* A NaN on either side wins. */
-#define OP_MIN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
-#define OP_MAX(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
+#define OP_MIN(a, b) (((b) < (a)) | ((b) != (b)) ? (b) : (a))
+#define OP_MAX(a, b) (((b) > (a)) | ((b) != (b)) ? (b) : (a))
 
 #define FT_ROWS(NAME, T, C, LD, ST, OP)                                                              \
     static void acc_##NAME(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, ptrdiff_t n) {        \
@@ -59,6 +61,14 @@ static inline uint16_t ft_ix_fb(float f) {
         }                                                                                            \
         for (ptrdiff_t j = 0; j < n; j++) {                                                          \
             T *x = (T *)(d + j * ds);                                                                \
+            C b = LD(*(const T *)(s + j * ss)), a = LD(*x);                                          \
+            (void)a;                                                                                 \
+            *x = (T)ST(OP(a, b));                                                                    \
+        }                                                                                            \
+    }                                                                                                \
+    static void put_##NAME(char *d, const ptrdiff_t *off, const char *s, ptrdiff_t ss, ptrdiff_t n) { \
+        for (ptrdiff_t j = 0; j < n; j++) {                                                          \
+            T *x = (T *)(d + off[j]);                                                                \
             C b = LD(*(const T *)(s + j * ss)), a = LD(*x);                                          \
             (void)a;                                                                                 \
             *x = (T)ST(OP(a, b));                                                                    \
@@ -136,6 +146,8 @@ FT_ARITH(c128, double complex, double complex, FT_ID, FT_ID, OP_ADD, OP_MUL)
                         P##O##_f16, P##O##_bf16, P##O##_f32, P##O##_f64, NULL, NULL}
 static const ft_acc_fn FT_ACC[5][12] = {FT_SETS(acc_), FT_OPS12(acc_, add), FT_OPS12(acc_, mul),
                                         FT_OPS10(acc_, min), FT_OPS10(acc_, max)};
+static const ft_put_fn FT_PUT[5][12] = {FT_SETS(put_), FT_OPS12(put_, add), FT_OPS12(put_, mul),
+                                        FT_OPS10(put_, min), FT_OPS10(put_, max)};
 static const ft_scat_fn FT_SCAT[5][12] = {FT_SETS(scat_), FT_OPS12(scat_, add), FT_OPS12(scat_, mul),
                                           FT_OPS10(scat_, min), FT_OPS10(scat_, max)};
 
@@ -277,6 +289,10 @@ static inline ptrdiff_t ft_count_mask(const uint8_t *m, ptrdiff_t n) {
     ptrdiff_t total = 0;
     for (ptrdiff_t i = 0; i < n; i++) total += m[i];
     return total;
+}
+/* Pieces of rows lie too far apart for the processor to fetch the next ones by itself. */
+static inline void ft_fetch(const char *p, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i += 64) __builtin_prefetch(p + i);
 }
 static inline int ft_log2(ptrdiff_t itemsize) { return itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : 4; }
 /* The lowest failing position over all chunks, so that the message does not depend on threads. */

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "index_loops.h" nogil:
     ctypedef void (*ft_acc_fn)(char *, Py_ssize_t, const char *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    ctypedef void (*ft_put_fn)(char *, const Py_ssize_t *, const char *, Py_ssize_t, Py_ssize_t) noexcept nogil
     ctypedef Py_ssize_t (*ft_scat_fn)(char *, Py_ssize_t, Py_ssize_t, const char *, Py_ssize_t, Py_ssize_t,
                                       const char *, Py_ssize_t, Py_ssize_t) noexcept nogil
     ctypedef Py_ssize_t (*ft_gath_fn)(char *, Py_ssize_t, const char *, Py_ssize_t, Py_ssize_t,
@@ -13,6 +14,7 @@ cdef extern from "index_loops.h" nogil:
     ctypedef void (*ft_fill_fn)(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept nogil
     const ft_fill_fn FT_FILLS[5]
     const ft_acc_fn FT_ACC[5][12]
+    const ft_put_fn FT_PUT[5][12]
     const ft_scat_fn FT_SCAT[5][12]
     const ft_gath_fn FT_GATH[5]
     const ft_pick_fn FT_PICKS[5]
@@ -28,6 +30,7 @@ cdef extern from "index_loops.h" nogil:
     const ft_weave_fn FT_WEAVE[5]
     const ft_each_fn FT_EACH[5]
     void ft_copy(char *d, const char *s, Py_ssize_t n)
+    void ft_fetch(const char *p, Py_ssize_t n)
     int ft_log2(Py_ssize_t itemsize)
     void ft_lower(Py_ssize_t *slot, Py_ssize_t v)
 
@@ -37,5 +40,6 @@ cdef enum:
     OP_MUL = 2
     OP_MIN = 3
     OP_MAX = 4
+    AHEAD = 8           # rows that are fetched before their turn
     BIG = 4096          # elements from which the GIL is released
     GRAIN = 32768       # elements a chunk
