@@ -46,6 +46,9 @@ class Operator:
     def __repr__(self):
         return f"<operator {self.__name__}>"
 
+    def __str__(self):
+        return self.__name__
+
 
 class Namespace:
     """The operators of one library: `torch.ops.aten`."""
