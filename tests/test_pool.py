@@ -233,3 +233,25 @@ def test_grid_sample_derivatives_and_errors():
         S.grid_sample(x, ft.zeros(2, 3, 3, 2, dtype=ft.float64))
     with pytest.raises(ValueError, match="mode"):
         S.grid_sample(x, grid, "cubic")
+
+
+@pytest.mark.parametrize("dtype", [ft.float32, ft.float64, ft.bfloat16, ft.int64])
+@pytest.mark.parametrize("shape, kernel, stride", [((7, 7), (7, 7), 1), ((7, 9), (2, 9), (2, 1)), ((9, 5), (3, 2), (3, 2)), ((3, 4, 11), (3, 4, 11), 1),
+                                                   ((4, 4, 11), (2, 4, 11), (2, 1, 1)), ((4, 5, 3), (2, 2, 3), (2, 2, 1)), ((2, 3, 40), (2, 2, 40), 1)])
+def test_means_of_windows_as_wide_as_the_input(shape, kernel, stride, dtype):
+    # numbers whose sums are exact: windows that fill rows or planes are summed as one run of memory
+    x = np.arange(6 * np.prod(shape)).reshape(2, 3, *shape) * 5 % 8
+    steps = (stride,) * len(shape) if isinstance(stride, int) else stride
+    view = np.lib.stride_tricks.sliding_window_view(x, kernel, tuple(range(2, 2 + len(shape))))
+    view = view[(slice(None), slice(None), *(slice(None, None, s) for s in steps))]
+    sums = view.sum(tuple(range(-len(shape), 0)))
+    pool = {2: ft.nn.functional.avg_pool2d, 3: ft.nn.functional.avg_pool3d}[len(shape)]
+    t = ft.tensor(x).to(dtype)
+    means = pool(t, kernel, stride)
+    right = sums // np.prod(kernel) if dtype is ft.int64 else sums / np.prod(kernel)
+    assert means.shape == right.shape
+    assert np.allclose(means.double().numpy(), right, rtol=4e-3 if dtype is ft.bfloat16 else 1e-6)
+    whole = {2: ft.nn.functional.adaptive_avg_pool2d, 3: ft.nn.functional.adaptive_avg_pool3d}[len(shape)]
+    if dtype is not ft.int64:
+        mean = x.reshape(2, 3, -1).mean(-1)
+        assert np.allclose(whole(t, 1).double().numpy().reshape(2, 3), mean, rtol=4e-3 if dtype is ft.bfloat16 else 1e-6)

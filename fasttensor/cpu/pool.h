@@ -48,8 +48,13 @@
         for (; i + 16 <= n; i += 16)                                                                                \
             for (int j = 0; j < 16; j++) part[j] += x[i + j];                                                       \
         for (int j = 0; i < n; i++, j++) part[j] += x[i];                                                           \
-        for (int j = 0; j < (n < 16 ? (int)n : 16); j++) total += part[j];                                          \
-        return total;                                                                                               \
+        if (n < 16) {                                                                                               \
+            for (int j = 0; j < (int)n; j++) total += part[j];                                                      \
+            return total;                                                                                           \
+        }                                                                                                           \
+        for (int j = 0; j < 8; j++) part[j] += part[j + 8];                                                         \
+        for (int j = 0; j < 4; j++) part[j] += part[j + 4];                                                         \
+        return (part[0] + part[2]) + (part[1] + part[3]);                                                           \
     }
 FT_POOL_ROWS(float, f32)
 FT_POOL_ROWS(double, f64)

@@ -185,23 +185,42 @@ cdef inline Py_ssize_t divisor(const Windows *w, Py_ssize_t o0, Py_ssize_t o1, P
     return ((w.high[0][o0] - w.low[0][o0]) * (w.high[1][o1] - w.low[1][o1]) * (w.high[2][o2] - w.low[2][o2]))
 
 
+cdef inline element window_total(const Windows *w, const element *x, Py_ssize_t o0, Py_ssize_t o1, Py_ssize_t o2) noexcept nogil:
+    """The sum of one window. Rows that fill the input's width, and planes that do, are one run of memory."""
+    cdef Py_ssize_t a0 = w.low[0][o0], b0 = w.high[0][o0], a1 = w.low[1][o1], b1 = w.high[1][o1], i0, i1, j
+    cdef Py_ssize_t run = w.high[2][o2] - w.low[2][o2]
+    cdef element total = 0
+    if run == w.size[2] and b1 > a1:
+        run *= b1 - a1
+        b1 = a1 + 1
+        if run == w.size[1] * w.size[2] and b0 > a0:
+            run *= b0 - a0
+            b0 = a0 + 1
+    for i0 in range(a0, b0):
+        for i1 in range(a1, b1):
+            j = (i0 * w.size[1] + i1) * w.size[2] + w.low[2][o2]
+            if element is float:
+                total = total + ft_row_total_f32(x + j, run)
+            elif element is double:
+                total = total + ft_row_total_f64(x + j, run)
+            else:
+                total = total + ft_row_total_i64(x + j, run)
+    return total
+
+
 cdef void avg_plane(const Windows *w, const element *x, element *out) noexcept nogil:
     cdef Py_ssize_t o0, o1, o2, i0, i1, j, n, k, by
-    cdef Py_ssize_t *low = <Py_ssize_t *>w.low[2]
-    cdef Py_ssize_t *high = <Py_ssize_t *>w.high[2]
-    cdef element total
     for o0 in range(w.out[0]):
         for o1 in range(w.out[1]):
             o2 = 0
             while o2 < w.out[2]:
-                n, total = 1, 0
+                n = 1
                 if w.first <= o2 < w.last - 3:
                     n = min(STRIP, w.last - o2)
                     memset(out, 0, n * sizeof(element))
-                for i0 in range(w.low[0][o0], w.high[0][o0]):
-                    for i1 in range(w.low[1][o1], w.high[1][o1]):
-                        j = (i0 * w.size[1] + i1) * w.size[2] + low[o2]
-                        if n > 1:
+                    for i0 in range(w.low[0][o0], w.high[0][o0]):
+                        for i1 in range(w.low[1][o1], w.high[1][o1]):
+                            j = (i0 * w.size[1] + i1) * w.size[2] + w.low[2][o2]
                             for k in range(w.width):
                                 if element is float:
                                     ft_sum_row_f32(x + j + k, w.step, out, n)
@@ -209,14 +228,8 @@ cdef void avg_plane(const Windows *w, const element *x, element *out) noexcept n
                                     ft_sum_row_f64(x + j + k, w.step, out, n)
                                 else:
                                     ft_sum_row_i64(x + j + k, w.step, out, n)
-                        elif element is float:
-                            total = total + ft_row_total_f32(x + j, high[o2] - low[o2])
-                        elif element is double:
-                            total = total + ft_row_total_f64(x + j, high[o2] - low[o2])
-                        else:
-                            total = total + ft_row_total_i64(x + j, high[o2] - low[o2])
-                if n == 1:
-                    out[0] = total
+                else:
+                    out[0] = window_total(w, x, o0, o1, o2)
                 for k in range(n):
                     by = divisor(w, o0, o1, o2 + k)
                     if by:
