@@ -244,3 +244,18 @@ def test_a_class_that_decides():
     x = torch.ones(3, 2, 2).as_subclass(Image)
     assert type(x + 1) is torch.Tensor and type(x.clone()) is Image and type(x.to(torch.float64)) is Image and type(x.sum()) is torch.Tensor
     assert type(copy.deepcopy(x)) is Image and x.shape == (3, 2, 2)
+
+
+def test_layers_that_are_imported_later():
+    code = """
+class D:
+    def __torch_function__(*a):
+        return 1
+import fasttensor as torch
+class M(torch.Tensor):
+    pass
+layer = torch.nn.Linear(2, 2)
+layer.weight = torch.nn.Parameter(M([[1.0, 2.0], [3.0, 4.0]]))
+assert type(layer(torch.ones(1, 2))) is M
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

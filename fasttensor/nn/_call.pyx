@@ -122,7 +122,8 @@ cdef add_known(object forward, Kind kind, dict namespace, str name):
     kept.extend((forward, code))
     if name is not None:
         function = namespace[name]
-        function_code = function.__code__ if PyFunction_Check(function) else None
+        # where a gate for __torch_function__ stands before the function already, what lies behind it
+        function_code = getattr(function, "__wrapped__", function).__code__ if PyFunction_Check(function) else None
         kept.extend((namespace, name, function, function_code))
         f.namespace, f.name, f.function = <PyObject *>namespace, <PyObject *>name, <PyObject *>function
         if function_code is not None:
