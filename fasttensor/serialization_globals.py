@@ -13,7 +13,7 @@ from fasttensor._core import construct
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import ALIASES, DTYPES
 from fasttensor._core.tensor import Size, Tensor
-from fasttensor.serialization_names import is_shared, pytorch_name
+from fasttensor.serialization_names import COLLATING, is_shared, pytorch_name
 
 STORAGE_NAMES = {"float32": "FloatStorage", "float64": "DoubleStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
                  "int64": "LongStorage", "int32": "IntStorage", "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage",
@@ -255,7 +255,7 @@ def _method(module, name):
     return MethodType(found, module)
 
 
-_LATE = ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks", "fasttensor.utils.data.distributed", "fasttensor.distributions.transforms",
+_LATE = ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks", "fasttensor.utils.data.distributed", "fasttensor.utils.data.dataloader", "fasttensor.distributions.transforms",
          "fasttensor.amp.grad_scaler", "fasttensor.return_types", "fasttensor.torch_version")
 
 
@@ -276,16 +276,21 @@ def _of_program(module, name):
     if top in ("torch", "fasttensor"):
         functional = import_module("fasttensor.nn").functional
         ours = "fasttensor" + module[len(top):]
+        key = (ours, name)
         for part in _LATE:      # read before the program used them
             if ours.startswith(part[:16]):
                 import_module(part)
         found = _imported(ours, name)
         if found is None and ".nn." in ours:
             found = _imported("fasttensor.nn", name) or _imported("fasttensor.nn.hooks", name)
+        if key == ("fasttensor._C", "Generator"):
+            found = import_module("fasttensor").Generator
         if isinstance(found, type):
             # Others open files or start processes, or are merely imported by one of our modules, as zipfile.ZipFile is.
             return (found, False) if is_shared(found) else None
-        if (ours, name) == ("fasttensor.amp.grad_scaler", "_refresh_per_optimizer_state"):
+        if key[0] in ("fasttensor.utils.data._utils.collate", "fasttensor.utils.data.collate") and name in COLLATING:
+            return getattr(import_module("fasttensor.utils.data.collate"), name), True
+        if key == ("fasttensor.amp.grad_scaler", "_refresh_per_optimizer_state"):
             return found, True
         # Activations are attributes of modules. Other functions stay out: some open or write files.
         pure = getattr(functional, name, None) or getattr(sys.modules["fasttensor.autograd.generated_functions"], name, None)

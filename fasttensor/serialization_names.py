@@ -6,8 +6,9 @@ import sys
 
 # Parts of fasttensor whose instances hold what PyTorch's instances hold.
 _SHARED = ("nn.", "optim.", "utils.hooks", "distributions.", "amp.grad_scaler", "return_types", "torch_version", "utils.data.dataset",
-           "utils.data.sampler", "utils.data.distributed")
+           "utils.data.sampler", "utils.data.distributed", "utils.data.dataloader", "cpu.generator")
 _MOVED = {
+    "cpu.generator": "_C",
     "distributions._transform": "distributions.transforms", "distributions._transforms_scalar": "distributions.transforms",
     "distributions._transforms_vector": "distributions.transforms",
     "nn.module": "nn.modules.module", "nn.hooks": "utils.hooks", "nn.parallel": "nn.parallel.data_parallel",
@@ -18,6 +19,7 @@ _MOVED = {
     "optim._schedules_compose": "optim.lr_scheduler", "optim._schedules_cyclic": "optim.lr_scheduler",
     "optim._schedules_simple": "optim.lr_scheduler",
 }
+COLLATING = ("default_collate", "default_convert")
 _LAZY = {"LazyBatchNorm": "batchnorm", "LazyConv": "conv", "LazyInstanceNorm": "instancenorm"}
 
 
@@ -54,6 +56,8 @@ def _function_name(function, name):
     """Activations and other functions of tensors, which are attributes of modules, and what a GradScaler makes its state with."""
     if name == "_refresh_per_optimizer_state":
         return "torch.amp.grad_scaler", name
+    if name in COLLATING and function.__module__ == "fasttensor.utils.data.collate":
+        return "torch.utils.data._utils.collate", name
     for public in ("nn.functional", "nn.init", ""):
         found = sys.modules.get(f"fasttensor.{public}".rstrip("."))
         if found is not None and found.__dict__.get(name) is function:

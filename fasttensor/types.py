@@ -21,6 +21,19 @@ Device: TypeAlias = device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Storage: TypeAlias = TypedStorage | UntypedStorage
 
+
+class SymInt:
+    """A size that a compiler does not know yet. Never made: sizes here are ints, and ``isinstance`` answers False."""
+
+
+class SymFloat:
+    """A number that a compiler does not know yet. Never made."""
+
+
+class SymBool:
+    """A condition that a compiler does not know yet. Never made."""
+
+
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 _TensorOrTensorsOrGradEdge: TypeAlias = _TensorOrTensors
 _dtype, _device, _layout = dtype, device, layout

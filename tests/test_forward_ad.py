@@ -212,3 +212,17 @@ def test_second_derivative_of_conj():
     x = torch.tensor([1 + 2j], requires_grad=True)
     g, = torch.autograd.grad(torch.conj(x), x, u, create_graph=True)
     assert torch.autograd.grad(g, u, torch.tensor([1 - 1j]))[0].item() == 1 + 1j
+
+
+def test_no_gradients_of_what_is_recorded_for_tangents():
+    x = torch.ones(3, requires_grad=True)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(3), torch.ones(3))
+        total = (dual * 2).sum()
+        for refused in (total.backward, lambda: torch.autograd.backward([total]), lambda: torch.autograd.grad(total, dual),
+                        lambda: torch.autograd.grad(total + x.sum(), dual)):
+            with pytest.raises(RuntimeError, match="does not require grad"):
+                refused()
+        assert fwAD.unpack_dual(total).tangent.item() == 6.0
+        (total * x.sum()).backward()
+    assert x.grad.tolist() == [6.0, 6.0, 6.0]

@@ -102,3 +102,29 @@ def test_a_method_that_wraps_one_of_module():
 
     net = Net()
     assert net.to("cpu") == (net, "own")
+
+
+def test_cutting_arguments_up_and_joining_results():
+    from fasttensor.nn.parallel import gather, scatter, scatter_kwargs
+    x = torch.arange(5.0)
+    first, second = scatter({"x": x, "rest": [x, "a"]}, ["cpu", "cpu"])
+    assert first["x"].tolist() == [0.0, 1.0, 2.0] == first["rest"][0].tolist() and second["rest"][1] == "a" and second["x"].tolist() == [3.0, 4.0]
+    assert scatter_kwargs((1,), {"a": 2}, [0, 1]) == (((1,), (1,)), ({"a": 2}, {"a": 2}))
+    assert gather([None, None], 0) is None
+    with pytest.raises(AssertionError, match="CPU"):
+        gather([x, x], 0)
+
+
+def test_names_that_libraries_import():
+    from fasttensor.distributed import fsdp, optim, rpc
+    from fasttensor.standin import dense
+    parts = [torch.ones(2), torch.zeros(1, 2)]
+    flat = dense._flatten_dense_tensors(parts)
+    assert flat.tolist() == [1.0, 1.0, 0.0, 0.0] and [p.shape for p in dense._unflatten_dense_tensors(flat, parts)] == [(2,), (1, 2)]
+    assert not isinstance(3, torch.SymInt) and not isinstance(nn.Linear(1, 1), fsdp.FSDPModule) and not rpc.is_available()
+    assert torch.functional.tensordot is torch.tensordot
+    for make in (optim.ZeroRedundancyOptimizer, fsdp.FullyShardedDataParallel, rpc.RRef):
+        with pytest.raises(RuntimeError, match="one process"):
+            make([])
+    with pytest.raises(AttributeError):
+        torch.functional.nothing

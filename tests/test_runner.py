@@ -63,7 +63,7 @@ import os, sys, multiprocessing, subprocess
 
 def child(queue, x):
     import torch
-    queue.put((torch.__name__, x.sum().item()))
+    queue.put((torch.__spec__.name, x.sum().item()))
 
 if __name__ == "__main__":
     import torch
@@ -75,7 +75,7 @@ if __name__ == "__main__":
         process.start()
         print(queue.get())
         process.join()
-    print(subprocess.check_output([sys.executable, "-c", "import torch; from torch.nn import Linear; print(torch.__name__)"], text=True).strip())
+    print(subprocess.check_output([sys.executable, "-c", "import torch; from torch.nn import Linear; print(torch.__spec__.name)"], text=True).strip())
     sys.exit(7)
 """
 
@@ -102,8 +102,8 @@ def test_a_module(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
     (tmp_path / "package" / "train.py").write_text(
-        "import sys, torch\nfrom . import __name__ as p\nprint(sys.argv[1:], __name__, __spec__.name, p, torch.__name__)")
-    assert run("-m", "fasttensor", "-m", "package.train", "-c", "x", cwd=tmp_path) == "['-c', 'x'] __main__ package.train package fasttensor\n"
+        "import sys, torch\nfrom . import __name__ as p\nprint(sys.argv[1:], __name__, __spec__.name, p, torch.__name__, torch.__spec__.name)")
+    assert run("-m", "fasttensor", "-m", "package.train", "-c", "x", cwd=tmp_path) == "['-c', 'x'] __main__ package.train package torch fasttensor\n"
 
 
 def test_what_cannot_run(tmp_path):

@@ -212,3 +212,29 @@ def test_what_files_must_not_hold():
         fasttensor.load(io.BytesIO(whole[:700]))
     with pytest.raises(RuntimeError, match="neither as a zip archive"):
         fasttensor.load(io.BytesIO(b"hello, this is a text"))
+
+
+def test_loaders_and_generators_saved_whole():
+    torch = fasttensor
+    data = torch.utils.data.TensorDataset(torch.arange(6.0))
+    generator = torch.Generator().manual_seed(5)
+    torch.rand(2, generator=generator)
+    loader = torch.utils.data.DataLoader(data, 2, shuffle=True, generator=torch.Generator().manual_seed(3))
+    file = io.BytesIO()
+    torch.save([generator, loader], file)
+    with pytest.raises(pickle.UnpicklingError, match="Generator"):
+        torch.load(io.BytesIO(file.getvalue()))
+    drawn, again = torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    assert torch.rand(2, generator=drawn).tolist() == torch.rand(2, generator=generator).tolist() and drawn.initial_seed() == 5
+    order = [batch[0].tolist() for batch in again]
+    assert order == [[1.0, 3.0], [2.0, 0.0], [4.0, 5.0]] == [batch[0].tolist() for batch in loader]
+    with pytest.raises(ValueError, match="batch_size"):
+        again.batch_size = 3
+    oracle = pytest.importorskip("torch")
+    drawn, again = oracle.load(io.BytesIO(file.getvalue()), weights_only=False)
+    assert isinstance(again, oracle.utils.data.DataLoader) and [batch[0].tolist() for batch in again] == order
+    file = io.BytesIO()
+    oracle.save([drawn, again], file)
+    expected = oracle.rand(2, generator=drawn).tolist(), [batch[0].tolist() for batch in again]
+    drawn, again = torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    assert (torch.rand(2, generator=drawn).tolist(), [batch[0].tolist() for batch in again]) == expected

@@ -20,10 +20,12 @@ cdef extern from *:
     #endif
     static FT_THREAD int ft_grad_on = 1;
     static FT_THREAD int ft_inference_on = 0;
+    static FT_THREAD int ft_grad_asked = 0;     /* what enable_grad says inside inference mode, where nothing is recorded */
     static FT_THREAD int ft_vmap_depth = 0;
     """
     int ft_grad_on
     int ft_inference_on
+    int ft_grad_asked
     int ft_vmap_depth
 
 cdef binary_slot _binary[64]
@@ -291,7 +293,7 @@ def is_grad_enabled():
     >>> fasttensor.is_grad_enabled()
     True
     """
-    return bool(ft_grad_on) and not hidden()
+    return bool(ft_grad_asked) if ft_inference_on else bool(ft_grad_on) and not hidden()
 
 
 def is_recording():
@@ -303,10 +305,13 @@ cpdef int _set_grad_enabled(int on):
     """Switch recording in this thread; returns what sets it back.
 
     Beside 0 and 1 there are HIDDEN and OFF. Inside a level of dual numbers 0 means HIDDEN, where tangents still
-    pass, as in PyTorch; OFF is without them too.
+    pass, as in PyTorch; OFF is without them too. Inside inference mode the switch is remembered and nothing is recorded.
     """
-    global ft_grad_on
+    global ft_grad_on, ft_grad_asked
     cdef int before = ft_grad_on
+    if ft_inference_on:
+        before, ft_grad_asked = ft_grad_asked, on == 1
+        return before
     if dual_on():
         before = OFF if not ft_grad_on else HIDDEN if hidden() else 1
         if on == 0 and ft_grad_on:
@@ -321,7 +326,7 @@ cpdef int _set_grad_enabled(int on):
 def _set_dual(bint on):
     """Enter or leave a level of dual numbers in this thread, where what no_grad has switched off is HIDDEN."""
     global ft_grad_on
-    if on and not ft_grad_on:
+    if on and not ft_grad_on and not ft_inference_on:
         ft_grad_on = 1
         set_hidden(True)
     elif not on and hidden():
@@ -336,9 +341,9 @@ def is_inference_mode_enabled():
 
 
 cpdef bint _set_inference_mode(bint on):
-    global ft_inference_on
+    global ft_inference_on, ft_grad_asked
     cdef bint before = ft_inference_on
-    ft_inference_on = on
+    ft_inference_on, ft_grad_asked = on, 0
     return before
 
 

@@ -133,10 +133,14 @@ cdef class inference_mode(Mode):
 
     @cython.binding(False)
     def __enter__(self):
-        self.before, self.before_inference = _set_grad_enabled(OFF if self.mode else 1), _set_inference_mode(self.mode)
+        self.before = _set_grad_enabled(OFF)
+        self.before_inference = _set_inference_mode(self.mode)
+        if not self.mode:
+            _set_grad_enabled(1)
 
     @cython.binding(False)
     def __exit__(self, kind=None, error=None, trace=None):
+        _set_grad_enabled(OFF)
         _set_inference_mode(self.before_inference)
         _set_grad_enabled(self.before)
 

@@ -1,5 +1,6 @@
 """`backward` and `grad`: how users start the sweep."""
-from fasttensor._core.tensor cimport Tensor
+from fasttensor._core.dual cimport any_duals
+from fasttensor._core.tensor cimport Tensor, describe
 from fasttensor.autograd.engine cimport sweep
 
 
@@ -11,6 +12,16 @@ cdef list as_list(object value, str what):
         if not isinstance(t, Tensor):
             raise TypeError(f"{what} must be Tensors, got {type(t).__name__}")
     return found
+
+
+cdef bint check_recorded(list tensors, str name, str what) except False:
+    """Refuse what is recorded for the tangents of dual numbers only: the sweep itself would find its nodes."""
+    if any_duals():
+        for i, t in enumerate(tensors):
+            if (<Tensor>t).node is not None and not t.requires_grad:
+                raise RuntimeError(f"{name}: element {i} of {what} ({describe(t)}) does not require grad and does not have a grad_fn: it is"
+                                   " recorded for its tangent only, which autograd.forward_ad.unpack_dual() gives")
+    return True
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
@@ -39,6 +50,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = as_list(inputs, "backward: inputs")
         if not inputs:
             raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    check_recorded(outputs, "backward", "tensors")
     keep = create_graph if retain_graph is None else retain_graph
     sweep(outputs, gradients, keep, create_graph, inputs, True, "backward", True)
 
@@ -65,6 +77,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         gradients = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
     if len(gradients) != len(outs):
         raise RuntimeError(f"grad: got {len(outs)} outputs and {len(gradients)} gradients")
+    check_recorded(outs, "grad", "outputs")
+    check_recorded(ins, "grad", "inputs")
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         from fasttensor.functional.joining import stack
@@ -83,6 +97,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Accumulate this tensor's gradients into the leaves' ``grad``; see :func:`fasttensor.autograd.backward`."""
     if inputs is None and not create_graph and not retain_graph:
+        check_recorded([self], "backward", "tensors")
         sweep([self], [gradient], False, False, None, True, "backward", True)
     else:
         backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)

@@ -2,11 +2,17 @@
 
 import warnings
 
+from fasttensor._core.dispatch import is_inference_mode_enabled
+from fasttensor._core.tensor import description
+from fasttensor.autograd import reinterpret
 from fasttensor.autograd.index_arguments import check_writable, refuse_read_only
 
 
 def fit(out, shape, name, warn=True):
     """Give `out` the result's shape before it is written; one that held elements of another shape is warned of."""
+    if reinterpret.is_inference(out) and not is_inference_mode_enabled():
+        raise RuntimeError(f"{name}: Inplace update to inference tensor {description(out)} outside InferenceMode is not allowed. You can make a clone"
+                           " to get a normal tensor before doing inplace update.")
     if out.shape == shape:
         check_writable(out, name)
         return

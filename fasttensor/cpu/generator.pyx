@@ -127,7 +127,11 @@ cdef class Generator:
         raise RuntimeError("CPU Generator does not use offset")
 
     def __reduce__(self):
-        return restore, (self.initial_seed(), self.get_state())
+        return type(self), (device_of(CPU),), (self.initial_seed(), None, self.get_state())
+
+    def __setstate__(self, state):
+        # a seed, the offset of a GPU's generator, and the state
+        self.set_state(state[2])
 
     cdef double normal(self) noexcept:
         """The next standard normal, one of a pair."""
@@ -141,11 +145,6 @@ cdef class Generator:
         theta = 2.0 * 3.14159265358979323846 * u1
         self.next_normal, self.has_normal = r * sin(theta), True
         return r * cos(theta)
-
-
-def restore(seed, state):
-    """The generator that a pickle describes."""
-    return Generator().set_state(state)
 
 
 default_generator = Generator()

@@ -65,7 +65,7 @@ def get_world_size(group=None):
 
 
 def __getattr__(name):
-    if name in ("nn", "tensor", "device_mesh"):
+    if name in ("nn", "tensor", "device_mesh", "optim", "rpc", "fsdp"):
         from importlib import import_module
         return import_module("fasttensor.distributed." + name)
     if name in ("DeviceMesh", "init_device_mesh"):

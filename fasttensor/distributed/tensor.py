@@ -1,6 +1,7 @@
 """``torch.distributed.tensor``: tensors over several processes, of which there are none."""
 
-__all__ = ["DTensor", "Shard", "Replicate", "Partial", "Placement", "DeviceMesh", "distribute_tensor", "distribute_module", "init_device_mesh"]
+__all__ = ["DTensor", "Shard", "Replicate", "Partial", "Placement", "DeviceMesh", "distribute_tensor", "distribute_module", "implicit_replication",
+           "init_device_mesh"]
 
 
 def _refuse(name):
@@ -51,6 +52,11 @@ def distribute_tensor(*args, **kwargs):
 def distribute_module(*args, **kwargs):
     """RuntimeError: there is one process."""
     _refuse("tensor.distribute_module")
+
+
+def implicit_replication():
+    """RuntimeError: there is one process."""
+    _refuse("tensor.experimental.implicit_replication")
 
 
 def init_device_mesh(*args, **kwargs):

@@ -76,3 +76,18 @@ FAMILIES = (
     "checks",
     "streams",
 )
+
+# What PyTorch defines in torch/functional.py: libraries name these functions by that module.
+_PYTORCHS = frozenset((
+    "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist",
+    "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique",
+    "unique_consecutive", "unravel_index"))
+
+
+def __getattr__(name):
+    if name in _PYTORCHS:
+        import fasttensor
+        found = getattr(fasttensor, name, None)
+        if found is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

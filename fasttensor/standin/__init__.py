@@ -42,5 +42,6 @@ def as_torch():
     if ROOT not in map(os.path.abspath, sys.path):
         sys.path.append(ROOT)
     sys.modules["torch"] = fasttensor
+    fasttensor.__name__ = "torch"       # programs ask for it; the import system goes by the module's spec
     fasttensor.torch = fasttensor       # PyTorch's module has itself as an attribute, and code says torch.torch
     return fasttensor

@@ -20,17 +20,25 @@ PLACES = {
     "torch._subclasses": "fasttensor.standin.fake_tensor",
     "torch._subclasses.fake_tensor": "fasttensor.standin.fake_tensor",
     "torch._tensor": "fasttensor._core.tensor",
+    "torch._utils": "fasttensor.standin.dense",
     "torch.autograd.anomaly_mode": "fasttensor.autograd.anomaly",
     "torch.autograd.gradcheck": "fasttensor.autograd.numeric_check",
     "torch.autograd.variable": "fasttensor.autograd.function",
+    "torch.distributed._composable": "fasttensor.distributed.fsdp",
+    "torch.distributed._composable.fsdp": "fasttensor.distributed.fsdp",
+    "torch.distributed._tensor": "fasttensor.distributed.tensor",
+    "torch.distributed._tensor.experimental": "fasttensor.distributed.tensor",
+    "torch.distributed.tensor.experimental": "fasttensor.distributed.tensor",
     "torch.nn.attention.flex_attention": "fasttensor.standin.flex_attention",
     "torch.nn.modules._functions": "fasttensor.nn.functional",
     "torch.nn.parallel.data_parallel": "fasttensor.nn.parallel",
     "torch.nn.parallel.distributed": "fasttensor.nn.parallel",
+    "torch.nn.parallel.scatter_gather": "fasttensor.nn.parallel",
     "torch.optim._functional": "fasttensor.optim",
     "torch.signal.windows.windows": "fasttensor.signal.windows",
     "torch.utils.data._utils": "fasttensor.utils.data",
     "torch.utils.data._utils.collate": "fasttensor.utils.data.collate",
+    "torch.utils.data._utils.pin_memory": "fasttensor.utils.data.pinning",
     "torch.utils.data._utils.worker": "fasttensor.utils.data.workers",
 }
 
@@ -55,6 +63,8 @@ class Names:
         found = _ours(fullname)
         if found is not None:
             return ModuleSpec(fullname, _Given(found), is_package=True)
+        if _asked_by(("_handle_fromlist",)):
+            raise _no_name(*fullname.rpartition(".")[::2])
         if _asked_by(("_find_and_load_unlocked",)):
             raise ModuleNotFoundError(f"No module named {fullname!r}: fasttensor does not have it ({COVERAGE})", name=fullname)
         return None         # importlib.util.find_spec only asks
@@ -64,6 +74,12 @@ class Names:
         if context is None or context.name in (None, "torch"):
             from .distribution import Distribution
             yield Distribution()
+
+
+def _no_name(module, name):
+    """What a `from` import of a name that nobody has raises."""
+    full = f"{module}.{name}"
+    return ImportError(f"cannot import name {name!r} from {module!r}: fasttensor does not have {full} ({COVERAGE})", name=full)
 
 
 def _ours(fullname):
@@ -106,6 +122,5 @@ class Missing:
         """None, or ImportError while a `from` import of a name that nobody has is under way."""
         if fullname.startswith("fasttensor.") and _asked_by(("_handle_fromlist",)):
             parent, _, name = fullname.rpartition(".")
-            theirs = "torch" + parent[len("fasttensor"):]
-            raise ImportError(f"cannot import name {name!r} from {theirs!r}: fasttensor does not have {theirs}.{name} ({COVERAGE})", name=fullname)
+            raise _no_name("torch" + parent[len("fasttensor"):], name)
         return None

@@ -1,5 +1,6 @@
 """Samples to batches."""
 import copy
+import re
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
@@ -10,6 +11,8 @@ from .transport import room
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 MESSAGE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+np_str_obj_array_pattern = re.compile("[SaUO]")      # dtypes without tensors: libraries that collate themselves look for them
 
 
 def _numpy_kind(value):

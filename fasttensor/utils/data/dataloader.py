@@ -2,7 +2,8 @@
 import math
 import multiprocessing
 import warnings
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import fasttensor as torch
 
@@ -13,10 +14,13 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, dr
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
+_T = TypeVar("_T")
+_collate_fn_t = Callable[[list[_T]], Any]       # libraries annotate with these
+_worker_init_fn_t = Callable[[int], None]
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
-class _Endless(Sampler):
+class _InfiniteConstantSampler(Sampler):
     """Stands in for the indices of a dataset that has none."""
 
     def __iter__(self):
@@ -86,7 +90,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
             if iterable:
-                sampler = _Endless()
+                sampler = _InfiniteConstantSampler()
             elif shuffle:
                 sampler = RandomSampler(dataset, generator=generator)
             else:
@@ -111,20 +115,27 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._iterable = iterable
+        self._dataset_kind = int(iterable)
         self._workers = None
-        self._expected = None       # len(dataset), once somebody asked: iterating checks it
-        self._initialized = True
+        self._IterableDataset_len_called = None       # len(dataset), once somebody asked: iterating checks it
+        self.__initialized = True
+
+    def __getstate__(self):
+        # under PyTorch's names, for files; processes cannot be kept
+        return {**{name: value for name, value in self.__dict__.items() if name != "_workers"}, "_iterator": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _workers=None)
 
     def __setattr__(self, name, value):
-        if name in FIXED and self.__dict__.get("_initialized"):
+        if name in FIXED and self.__dict__.get("_DataLoader__initialized"):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
     @property
     def multiprocessing_context(self):
         """The context that makes the workers, None for the platform's own."""
-        return self._context
+        return self.__multiprocessing_context
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context):
@@ -141,16 +152,16 @@ class DataLoader(Generic[T_co]):
             elif not isinstance(context, multiprocessing.context.BaseContext):
                 raise TypeError("multiprocessing_context option should be a valid context object or a string specifying "
                                 f"the start method, but got multiprocessing_context={context!r}")
-        self._context = context
+        self.__multiprocessing_context = context
 
     def indices(self):
         """The sampler of what one fetch needs: a list of indices, or an index where batches are off."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __len__(self):
-        if not self._iterable:
+        if not self._dataset_kind:
             return len(self.indices())
-        length = self._expected = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size)
@@ -163,9 +174,9 @@ class DataLoader(Generic[T_co]):
             indices = iter(self.indices())
             # PyTorch draws the workers' seed even if there are none, before the order: so must we.
             draw_seed(self.generator)
-            fetch = Fetcher(self.dataset, self._iterable, self.batch_sampler is not None, self.collate_fn,
+            fetch = Fetcher(self.dataset, bool(self._dataset_kind), self.batch_sampler is not None, self.collate_fn,
                             self.drop_last)
-            return _Iterator(self, _Local(fetch, indices))
+            return _BaseDataLoaderIter(self, _Local(fetch, indices))
         from .workers import WorkerBatches, WorkerPool
         if self._workers is None or not self.persistent_workers:
             pool = WorkerPool(self)
@@ -173,10 +184,10 @@ class DataLoader(Generic[T_co]):
                 self._workers = pool
         else:
             pool = self._workers
-        return _Iterator(self, WorkerBatches(pool, self, keep=self.persistent_workers))
+        return _BaseDataLoaderIter(self, WorkerBatches(pool, self, keep=self.persistent_workers))
 
 
-class _Iterator:
+class _BaseDataLoaderIter:
     """One pass over a DataLoader's batches."""
 
     def __init__(self, loader, batches):
@@ -192,8 +203,8 @@ class _Iterator:
         batch = next(self.batches)
         self.number += 1
         loader = self.loader
-        if loader._iterable and loader._expected is not None and self.number > loader._expected:
-            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {loader._expected} (when "
+        if loader._dataset_kind and loader._IterableDataset_len_called is not None and self.number > loader._IterableDataset_len_called:
+            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {loader._IterableDataset_len_called} (when "
                           f"accessing len(dataloader)), but {self.number} samples have been fetched.", stacklevel=2)
         return batch
 

@@ -166,7 +166,7 @@ class WorkerPool:
 
     def __init__(self, loader):
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        settings = (loader.dataset, loader._iterable, loader.batch_sampler is not None, loader.collate_fn,
+        settings = (loader.dataset, bool(loader._dataset_kind), loader.batch_sampler is not None, loader.collate_fn,
                     loader.drop_last)
         seed = draw_seed(loader.generator)
         self.results, self.orders, self.processes, self.blocks = [], [], [], {}
