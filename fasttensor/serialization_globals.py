@@ -255,7 +255,8 @@ def _method(module, name):
     return MethodType(found, module)
 
 
-_LATE = ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks", "fasttensor.utils.data.distributed", "fasttensor.utils.data.dataloader", "fasttensor.distributions.transforms",
+_LATE = ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks", "fasttensor.utils.data.distributed", "fasttensor.utils.data.dataloader",
+         "fasttensor.distributions.transforms",
          "fasttensor.amp.grad_scaler", "fasttensor.return_types", "fasttensor.torch_version")
 
 

@@ -29,4 +29,5 @@ class BackendType:
     TENSORPIPE = "TENSORPIPE"
 
 
-globals().update((name, _missing("rpc." + name)) for name in ("get_worker_info", "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"))
+get_worker_info, init_rpc, remote, rpc_async, rpc_sync, shutdown = (
+    _missing("rpc." + name) for name in ("get_worker_info", "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"))

@@ -1,6 +1,8 @@
 """PyTorch's tensors without values, of which there are none here: libraries ask whether a tensor is one."""
 
-__all__ = ["FakeTensor", "is_fake"]
+import contextlib
+
+__all__ = ["FakeTensor", "FakeTensorMode", "is_fake", "unset_fake_temporarily"]
 
 
 class FakeTensor:
@@ -10,3 +12,16 @@ class FakeTensor:
 def is_fake(x):
     """False."""
     return False
+
+
+class FakeTensorMode:
+    """A block in which operations would compute shapes only. NotImplementedError: tensors on the device "meta" do that here."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError("FakeTensorMode: make the tensors and modules on device='meta', which computes shapes and dtypes only")
+
+
+@contextlib.contextmanager
+def unset_fake_temporarily():
+    """A block without fake tensors, as every block is; gives None."""
+    yield None

@@ -36,6 +36,7 @@ PLACES = {
     "torch.nn.parallel.scatter_gather": "fasttensor.nn.parallel",
     "torch.optim._functional": "fasttensor.optim",
     "torch.signal.windows.windows": "fasttensor.signal.windows",
+    "torch.utils._python_dispatch": "fasttensor.standin.python_dispatch",
     "torch.utils.data._utils": "fasttensor.utils.data",
     "torch.utils.data._utils.collate": "fasttensor.utils.data.collate",
     "torch.utils.data._utils.pin_memory": "fasttensor.utils.data.pinning",

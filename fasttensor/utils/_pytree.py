@@ -3,10 +3,13 @@
 PyTorch's ``torch.utils._pytree`` by the names that programs use. Dicts keep their order.
 """
 from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import Any
 
 __all__ = ["PyTreeSpec", "TreeSpec", "LeafSpec", "tree_flatten", "tree_unflatten", "tree_leaves", "tree_iter", "tree_structure",
            "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_all", "tree_any", "tree_all_only", "tree_any_only",
            "tree_is_leaf", "register_pytree_node", "register_dataclass", "register_constant"]
+
+PyTree = Any        # for annotations
 
 Entry = namedtuple("Entry", ["flatten", "unflatten"])
 REGISTERED = {}
