@@ -98,6 +98,8 @@ def _len_torch_function_stack():
 
 
 def __getattr__(name):
+    if name == "_TensorMeta":       # the class of Tensor
+        return type(fasttensor.Tensor)
     if name == "_nn":
         return fasttensor.nn.functional
     if name == "_TensorMeta":

@@ -30,6 +30,7 @@ LAZY = {
                      "get_autocast_gpu_dtype", "set_autocast_gpu_dtype"), "amp.settings"),
     "compile": "compiler", "vmap": "func", "fork": "jit", "wait": "jit", "to_dlpack": "utils.dlpack", "thread_safe_generator": "random", "GradScaler": "amp",
     "get_device_module": "accelerator", "PyTorchFileReader": "_C", "SymInt": "types", "SymFloat": "types", "SymBool": "types",
+    "Future": "futures",
     **dict.fromkeys(("TypedStorage", "Storage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage", "LongStorage", "IntStorage",
                      "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"), "storage"),
     **dict.fromkeys(("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"), "autograd.anomaly"),

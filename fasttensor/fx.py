@@ -1,6 +1,8 @@
 """``torch.fx``: programs that are traced into graphs, which is not supported. What libraries use of it to describe themselves works:
 `wrap` marks a function, and no object is a `Proxy`, a `GraphModule` or a `Node`, so that ``isinstance`` answers False."""
 
+from fasttensor.nn import Module
+
 __all__ = ["wrap", "Proxy", "Node", "Graph", "GraphModule", "Tracer", "Interpreter", "Transformer", "symbolic_trace", "has_side_effect"]
 
 
@@ -25,16 +27,16 @@ def has_side_effect(fn):
     return fn
 
 
-def _absent(name, text):
+def _absent(name, text, *bases):
     def __new__(cls, *args, **kwargs):
         _refuse(name)
-    return type(name, (), {"__new__": __new__, "__module__": "torch.fx", "__doc__": text + " Never made."})
+    return type(name, bases, {"__new__": __new__, "__module__": "torch.fx", "__doc__": text + " Never made."})
 
 
 Proxy = _absent("Proxy", "A value of a traced program.")
 Node = _absent("Node", "An operation of a graph.")
 Graph = _absent("Graph", "The operations of a traced program.")
-GraphModule = _absent("GraphModule", "A module made of a graph.")
+GraphModule = _absent("GraphModule", "A module made of a graph.", Module)
 Tracer = _absent("Tracer", "What traces programs.")
 Interpreter = _absent("Interpreter", "What runs a graph operation by operation.")
 Transformer = _absent("Transformer", "What makes one graph of another.")

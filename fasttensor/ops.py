@@ -14,8 +14,38 @@ PLACES = (("", "fasttensor"), ("", "fasttensor.nn.functional"), ("linalg_", "fas
           ("special_", "fasttensor.special"))
 
 
+def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
+    kept = {} if memory_format is None else {"memory_format": memory_format}
+    return self.to(self.device if device is None else device, self.dtype if dtype is None else dtype, non_blocking, True, **kept)
+
+
+def _slice(self, dim=0, start=None, end=None, step=1):
+    index = [slice(None)] * self.ndim
+    index[dim] = slice(start, end, step)
+    return self[tuple(index)]
+
+
+def _index(self, indices):
+    return self[tuple(slice(None) if i is None else i for i in indices)]
+
+
+def _convolution(*args):
+    return import_module("fasttensor").convolution(*args[:9])       # after these come switches of PyTorch's backends
+
+
+def _sparse(*args, **kwargs):
+    raise NotImplementedError("torch.ops.aten: there are no sparse tensors here: use dense ones, index_add or scatter_reduce")
+
+
+# What has no public name of its own.
+PRIVATE = {"_to_copy": _to_copy, "slice": _slice, "index": _index, "_convolution": _convolution, "alias": lambda self: self.view_as(self),
+           "_pin_memory": lambda self, device=None: self.pin_memory(), "_sparse_addmm": _sparse, "_sparse_mm_reduce_impl": _sparse}
+
+
 def find(name, method=False):
     """The function, or the method of Tensor, that goes by a name; AttributeError where there is none."""
+    if name in PRIVATE and not method:
+        return PRIVATE[name]
     if not method:
         for prefix, place in PLACES:
             if name.startswith(prefix):

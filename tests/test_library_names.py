@@ -128,3 +128,25 @@ def test_names_that_libraries_import():
             make([])
     with pytest.raises(AttributeError):
         torch.functional.nothing
+
+
+def test_signatures_of_modules():
+    import inspect
+
+    class Net(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+
+    assert str(inspect.signature(nn.Sequential())) == "(*args, **kwargs)" == str(inspect.signature(Net(1)))
+    assert list(inspect.signature(Net).parameters) == ["width"] and "in_features" in inspect.signature(nn.Linear).parameters
+
+
+def test_operators_without_a_public_name():
+    x = torch.ones(2)
+    assert torch.ops.aten._to_copy.default(x, dtype=torch.float64).dtype == torch.float64
+    same = torch.ops.aten._to_copy(x)
+    assert same.data_ptr() != x.data_ptr() and torch.ops.aten.alias(x).data_ptr() == x.data_ptr()
+    grid = torch.arange(12.0).view(3, 4)
+    assert torch.ops.aten.slice.Tensor(grid, 1, 1, 4, 2).tolist() == [[1.0, 3.0], [5.0, 7.0], [9.0, 11.0]]
+    with pytest.raises(NotImplementedError, match="sparse"):
+        torch.ops.aten._sparse_addmm(x)

@@ -52,6 +52,16 @@ def _keep_functions_free(cls):
             setattr(cls, name, staticmethod(value))
 
 
+class _Signature:
+    """What ``inspect.signature(module)`` finds: any arguments, as the call itself is compiled. Of a class it finds that of its __init__."""
+
+    def __get__(self, module, owner):
+        if module is None or type(module).__call__ is not ModuleBase.__call__:
+            raise AttributeError("__signature__")
+        from inspect import Parameter, Signature
+        return Signature([Parameter("args", Parameter.VAR_POSITIONAL), Parameter("kwargs", Parameter.VAR_KEYWORD)])
+
+
 class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
     """Base class of all layers and networks.
 
@@ -99,6 +109,8 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
         speed_up(cls, Module)
         if not cls.__module__.startswith("fasttensor."):
             _keep_functions_free(cls)
+
+    __signature__ = _Signature()
 
     def _call_impl(self, *args, **kwargs):
         return ModuleBase.__call__(self, *args, **kwargs)

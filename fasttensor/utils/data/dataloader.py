@@ -176,7 +176,7 @@ class DataLoader(Generic[T_co]):
             draw_seed(self.generator)
             fetch = Fetcher(self.dataset, bool(self._dataset_kind), self.batch_sampler is not None, self.collate_fn,
                             self.drop_last)
-            return _BaseDataLoaderIter(self, _Local(fetch, indices))
+            return _SingleProcessDataLoaderIter(self, _Local(fetch, indices))
         from .workers import WorkerBatches, WorkerPool
         if self._workers is None or not self.persistent_workers:
             pool = WorkerPool(self)
@@ -184,7 +184,7 @@ class DataLoader(Generic[T_co]):
                 self._workers = pool
         else:
             pool = self._workers
-        return _BaseDataLoaderIter(self, WorkerBatches(pool, self, keep=self.persistent_workers))
+        return _MultiProcessingDataLoaderIter(self, WorkerBatches(pool, self, keep=self.persistent_workers))
 
 
 class _BaseDataLoaderIter:
@@ -207,6 +207,14 @@ class _BaseDataLoaderIter:
             warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {loader._IterableDataset_len_called} (when "
                           f"accessing len(dataloader)), but {self.number} samples have been fetched.", stacklevel=2)
         return batch
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """One whose batches are made in this process."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """One whose batches workers make."""
 
 
 class _Local:
