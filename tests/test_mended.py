@@ -100,3 +100,23 @@ def test_causal_attention_with_weights_needs_the_mask():
     x = torch.randn(3, 1, 4)
     with pytest.raises((AssertionError, RuntimeError), match="attn_mask"):
         layer(x, x, x, is_causal=True, need_weights=True)
+
+
+def test_powers_by_a_whole_number_take_negative_bases_and_keep_their_derivatives():
+    x = torch.tensor([-2.0, 0.0, 3.0], dtype=torch.float64, requires_grad=True)
+    y = x ** 3
+    y.sum().backward()
+    assert y.tolist() == [-8.0, 0.0, 27.0] and x.grad.tolist() == [12.0, 0.0, 27.0] and y.grad_fn.name() == "PowBackward0"
+    assert (x ** 7).tolist() == [-128.0, 0.0, 2187.0] and (x ** -1).tolist() == [-0.5, float("inf"), 1 / 3] and (x ** 8).tolist() == [256.0, 0.0, 6561.0]
+    assert torch.autograd.gradgradcheck(lambda a: a ** 5, (torch.tensor([-1.5, 2.0], dtype=torch.float64, requires_grad=True),))
+
+
+def test_division_of_large_integers_is_exact():
+    top, wide = 2 ** 63 - 1, 2 ** 53
+    a = torch.tensor([top, -top - 1, wide - 1, -wide, wide + 1, -7, 7, -top - 1])
+    b = torch.tensor([3, 3, -2, 7, -1, 2, -2, -1])
+    quotients = [x // y if (x, y) != (-top - 1, -1) else x for x, y in zip(a.tolist(), b.tolist())]
+    assert (a // b).tolist() == quotients and (a % b).tolist() == [x % y for x, y in zip(a.tolist(), b.tolist())]
+    assert torch.fmod(a, b).tolist() == [abs(x) % abs(y) * (1 if x > 0 else -1) for x, y in zip(a.tolist(), b.tolist())]
+    low = torch.tensor([-2 ** 31, 2 ** 31 - 1, -7], dtype=torch.int32)
+    assert (low // torch.tensor([3, -2, 2], dtype=torch.int32)).tolist() == [-715827883, -1073741824, -4]

@@ -58,8 +58,9 @@ FT_COMPLEX(M)
 #undef M
 #endif
 
+/* A choice of parts vectorises, one of pairs becomes a branch. */
 #define M(Z, T, C, F, MAKE) \
-    FT_FN Z C(where)(int c, Z a, Z b) { return c ? a : b; } \
+    FT_FN Z C(where)(int c, Z a, Z b) { return MAKE(c ? C(real)(a) : C(real)(b), c ? C(imag)(a) : C(imag)(b)); } \
     FT_FN Z C(zeros_like)(Z x) { (void)x; return MAKE(0, 0); } \
     FT_FN Z C(conj)(Z z) { return MAKE(C(real)(z), -C(imag)(z)); } \
     FT_FN T C(abs)(Z z) { return F(hypot)(C(real)(z), C(imag)(z)); } \

@@ -61,6 +61,23 @@ FT_FN ft_u8 pow_u8(ft_u8 a, ft_u8 b) {
     }
 M(ft_i8, i8, ft_u32) M(ft_i16, i16, ft_u32) M(ft_i32, i32, ft_u32) M(ft_i64, i64, ft_u64)
 #undef M
+/* Division in double precision, which vectorises: a quotient of whole numbers below 2^53 is at least 1 / |a| of itself away
+ * from the next one, so that rounding does not reach it. */
+#define M(T, S, U, SERVES) \
+    FT_FN int fmod_is_fast_##S(T a, T b) { return SERVES; } \
+    FT_FN T div_trunc_fast_##S(T a, T b) { return (T)((double)a / (double)(b == 0 ? 1 : b)); } \
+    FT_FN T fmod_fast_##S(T a, T b) { return (T)((U)a - (U)div_trunc_fast_##S(a, b) * (U)b); } \
+    FT_FN T floor_divide_fast_##S(T a, T b) { \
+        T q = div_trunc_fast_##S(a, b), m = (T)((U)a - (U)q * (U)b); \
+        return (T)(q - ((m != 0) & ((m < 0) != (b < 0)))); \
+    } \
+    FT_FN T remainder_fast_##S(T a, T b) { \
+        T m = fmod_fast_##S(a, b); \
+        return (m != 0) & ((m < 0) != (b < 0)) ? (T)(m + b) : m; \
+    }
+M(ft_i32, i32, ft_u32, (b != 0) & (b != -1))
+M(ft_i64, i64, ft_u64, (b != 0) & (((ft_u64)a + ((ft_u64)1 << 53)) < ((ft_u64)1 << 54)) & (((ft_u64)b + ((ft_u64)1 << 53)) < ((ft_u64)1 << 54)))
+#undef M
 FT_FN ft_u8 div_trunc_u8(ft_u8 a, ft_u8 b) { return b == 0 ? 0 : (ft_u8)(a / b); }
 FT_FN ft_u8 floor_divide_u8(ft_u8 a, ft_u8 b) { return div_trunc_u8(a, b); }
 FT_FN ft_u8 fmod_u8(ft_u8 a, ft_u8 b) { return b == 0 ? 0 : (ft_u8)(a % b); }

@@ -89,6 +89,16 @@ FT_FN ft_f64 fma_f64(ft_f64 a, ft_f64 b, ft_f64 c) { return fma(a, b, c); }
     } \
     FT_FN T F(remainder_fast)(T a, T b) { return F(python_remainder)(F(fmod_fast)(a, b), b); } \
     FT_FN T F(floor_divide_fast)(T a, T b) { return F(python_quotient)(F(fmod_fast)(a, b), a, b); } \
+    /* whole exponents by products; of negative ones only those whose power of x cannot overflow long before 1 / it vanishes */ \
+    FT_FN int F(power_is_whole)(T x, T n) { (void)x; return (n >= L(-1.0)) & (n <= L(7.0)) & (n == F(trunc)(n)); } \
+    FT_FN T F(power_whole)(T x, T n) { \
+        const int k = (int)F(fabs)(n); \
+        const T two = x * x; \
+        T p = k & 1 ? x : L(1.0); \
+        p = k & 2 ? p * two : p; \
+        p = k & 4 ? p * (two * two) : p; \
+        return n < L(0.0) ? L(1.0) / p : p; \
+    } \
     FT_FN T F(round)(T x, T decimals) { \
         if (decimals == L(0.0)) return F(rint)(x); \
         T ten = F(pow)(L(10.0), F(fabs)(decimals)); \

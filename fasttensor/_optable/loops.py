@@ -60,15 +60,20 @@ def _used_params(op, text):
     return tuple((i, n) for i, n in enumerate(op.params) if n in expr.names(text))
 
 
+def _fast(op, text, dtype):
+    """A quick expression and where it holds, as C text; None twice where there is none."""
+    if not text or dtype.kind not in ("float", "int") or dtype.name not in op.fast_dtypes:
+        return None, None
+    return expr.to_c(text, dtype.compute), expr.to_c(op.fast_if, dtype.compute)
+
+
 def forward(op, dtype):
     """The forward loop of a row in a dtype, or None where the row excludes it."""
     if dtype.name not in op.dtypes:
         return None
     text = op.value(dtype.kind)
     operands = tuple(Operand(n, BY_NAME["bool"] if n in op.mask else dtype) for n in op.inputs)
-    fast = (None, None)
-    if op.fast and dtype.kind == "float" and dtype.name in op.fast_dtypes:
-        fast = (expr.to_c(op.fast, dtype.compute), expr.to_c(op.fast_if, dtype.compute))
+    fast = _fast(op, op.fast, dtype)
     return Loop(op, f"{op.name}_{dtype.suffix}", dtype.suffix, BY_NAME[op.result(dtype.name)], operands,
                 _used_params(op, text), expr.to_c(text, dtype.compute), *fast)
 
@@ -94,7 +99,7 @@ def backward(op, i, dtype):
         operands.append(Operand("y", result, conj and result.kind == "complex"))
     name = f"{op.name}_{'dx' if op.nin == 1 else 'd' + op.inputs[i]}_{dtype.suffix}"
     return Loop(op, name, dtype.suffix, dtype, tuple(operands), _used_params(op, text),
-                expr.to_c(text, dtype.compute))
+                expr.to_c(text, dtype.compute), *_fast(op, op.fast_dx if i == 0 else None, dtype))
 
 
 def loops_of_row(op, dtype):

@@ -31,9 +31,11 @@ class Op:
         "bool" (computes in the promoted dtype, gives bool), "real" (complex gives its real dtype).
     params: names and defaults, in order (None: no default).
     mask: the operands, as "a" or "b", that are bool whatever the computing dtype.
-    fast, fast_if: for real floats on the CPU, an expression that vectorises and where it is exact; elements
-        outside take `expr`. fast_by_block: `expr` vectorises too, so a block with one such element takes it as a whole.
+    fast, fast_if: for real floats (and integers among `fast_dtypes`) on the CPU, an expression that vectorises and where it is exact; elements
+        outside take `expr`. fast_dx: the same for the gradient of a unary row.
+        fast_by_block: `expr` vectorises too, so a block with one such element takes it as a whole.
         fast_dtypes: where `fast` is used.
+    node: the gradient's node without "Backward0", where it is not named after the row.
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
     numbers: the operands that may be Python numbers beside a Tensor: "b" is the default for two operands, "ab" takes
@@ -87,6 +89,8 @@ class Op:
     fast_if: str | None = None
     fast_by_block: bool = False
     fast_dtypes: tuple = FLOAT
+    fast_dx: str | None = None
+    node: str = ""
     source: str = "calculus"
     check: tuple = ()
     nin: int = 0
@@ -150,7 +154,7 @@ class Op:
     @property
     def label(self):
         """PyTorch's name of the gradient's node, such as AddBackward0."""
-        return "".join(part.capitalize() for part in self.name.strip("_").split("_")) + "Backward0"
+        return (self.node or "".join(part.capitalize() for part in self.name.strip("_").split("_"))) + "Backward0"
 
     @property
     def identity(self):

@@ -6,10 +6,13 @@ from .op import Op
 FC = FLOAT + COMPLEX
 
 
+QUICK = FLOAT + ("int32", "int64")       # dtypes whose division goes by floating point where that is exact
+
+
 def _by_fmod(name, row, words, **more):
     """A row of two numbers that rests on fmod, which is one fma while the quotient has few digits."""
-    return Op(name, f"{row}(a, b)", dtypes=REAL, fast=f"{row}_fast(a, b)", fast_if="fmod_is_fast(a, b)", zero_check=True,
-              domain_b=(0.5, 3.0), doc=words, **more)
+    return Op(name, f"{row}(a, b)", dtypes=REAL, fast=f"{row}_fast(a, b)", fast_if="fmod_is_fast(a, b)", fast_dtypes=QUICK,
+              zero_check=True, domain_b=(0.5, 3.0), doc=words, **more)
 
 
 ROWS = (
@@ -24,7 +27,8 @@ ROWS = (
     Op("_div", "a / b", complex_expr="div(a, b)", da="g / b", db="-(g * ((a / b) / b))", dtypes=FC, promote="float", domain_b=(0.5, 3.0),
        doc="True division of `input` by `other`."),
     Op("_div_trunc", "div_trunc(a, b)", da="zeros_like(g)", db="zeros_like(g)", dtypes=REAL, zero_check=True,
-       domain_b=(0.5, 3.0), doc="Division of `input` by `other`, rounded towards zero."),
+       fast="div_trunc_fast(a, b)", fast_if="fmod_is_fast(a, b)", fast_dtypes=QUICK[-2:], domain_b=(0.5, 3.0),
+       doc="Division of `input` by `other`, rounded towards zero."),
     _by_fmod("floor_divide", "floor_divide", "Division of `input` by `other`, rounded down.", numbers="AB"),
     _by_fmod("_div_floor", "floor_divide", "Division of `input` by `other`, rounded down.", da="zeros_like(g)",
              db="zeros_like(g)"),
@@ -37,6 +41,9 @@ ROWS = (
        complex_da="where(b == 0, 0, g * conj(b * pow(a, b - 1)))",
        complex_db="where((a == 0) and (real(b) >= 0), 0, g * conj(y * log(a)))",
        dtypes=INT + FC, domain=(0.2, 3.0), args=("input", "exponent"), doc="`input` raised to the power `exponent`."),
+    Op("_pow_number", "pow(x, exponent)", "g * (exponent * pow(x, exponent - 1))", params={"exponent": None}, domain=(0.2, 3.0),
+       fast="power_whole(x, exponent)", fast_if="power_is_whole(x, exponent)", fast_dx="g * (exponent * power_whole(x, exponent - 1))",
+       fast_by_block=True, node="Pow", doc="`input` raised to a number."),
     Op("neg", "-x", dx="-g", dtypes=NUMERIC, aliases=("negative",), doc="The negative."),
     Op("abs", "abs(x)", dx="g * sgn(x)", complex_dx="g * sgn(x)", dtypes=NUMERIC, promote="real",
        out="same", aliases=("absolute",), doc="The absolute value."),

@@ -49,6 +49,8 @@ KERNELS = {
     "im2col": "unfold",
     "col2im": "unfold",
     "constant_pad": "pad",
+    "grid_sample": "grid",
+    "grid_sample_backward": "grid",
     "resample": "resample",
     "resample_backward": "resample",
     **dict.fromkeys(("mm", "bmm", "addmm", "mv", "dot", "linear", "linear_backward"), "matmul"),

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "../_core/half.h"
 
 typedef struct { uint16_t bits; } ft_b16;
 static inline float ft_b16_load(ft_b16 h) { uint32_t b = (uint32_t)h.bits << 16; float f; memcpy(&f, &b, 4); return f; }
@@ -82,12 +83,26 @@ FT_FROM(i8, int8_t)
 FT_FROM(i16, int16_t)
 FT_FROM(i32, int32_t)
 FT_FROM(i64, int64_t)
+#define convert_f16_f32 convert_f16_f32_each
 FT_FROM(f16, _Float16)
+#undef convert_f16_f32
 FT_FROM(bf16, ft_b16)
+#define convert_f32_f16 convert_f32_f16_each
 FT_FROM(f32, float)
+#undef convert_f32_f16
 FT_FROM(f64, double)
 FT_FROM(c64, float _Complex)
 FT_FROM(c128, double _Complex)
+
+/* gcc does not vectorise these two by itself */
+static void convert_f16_f32(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par) {
+    if (s[0] == 4 && s[1] == 2) ft_f16_to_f32((float *)p[0], p[1], 2, n);
+    else convert_f16_f32_each(p, s, n, par);
+}
+static void convert_f32_f16(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par) {
+    if (s[0] == 2 && s[1] == 4) ft_f32_to_f16(p[0], 2, (const float *)p[1], n);
+    else convert_f32_f16_each(p, s, n, par);
+}
 
 typedef void (*ft_convert_fn)(char **, const ptrdiff_t *, ptrdiff_t, const double *);
 #define FT_ROW(S) { convert_##S##_b8, convert_##S##_u8, convert_##S##_i8, convert_##S##_i16, convert_##S##_i32, convert_##S##_i64, \

@@ -4,7 +4,6 @@ from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
-from fasttensor.autograd.rule import needs_history
 from fasttensor.functional.common import check_tensor, describe, give, in_place
 from fasttensor.functional.results import RESULTS
 
@@ -153,8 +152,10 @@ def pow(input, exponent, *, out=None):
             raise RuntimeError(f"pow: Integers to negative integer powers are not allowed ({describe(input)} to {exponent}): convert with .float()")
         if exponent == 2 and out is None and (input.is_floating_point() or input.is_complex()):
             return F["square"](input)
-        if exponent == 0.5 and out is None and (input.is_floating_point() or input.is_complex()) and not needs_history(input):
-            return F["sqrt"](input)
+        if exponent in (0.5, -0.5) and out is None and (input.is_floating_point() or input.is_complex()):
+            return F["sqrt" if exponent > 0 else "rsqrt"](input)
+        if out is None and exponent and isinstance(exponent, (int, float)) and input.is_floating_point():
+            return F["_pow_number"](input, exponent)
     return F["pow"](input, exponent, out=out)
 
 

@@ -1,7 +1,10 @@
 """Sampling at the points of a grid, and grids from affine maps: Jaderberg et al., "Spatial Transformer Networks" (2015)."""
 import itertools
 
+from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.rule import Rule, apply, recording
+from fasttensor.autograd.rules.again import gradients_again
 from fasttensor.functional.common import check_tensor
 from fasttensor.functional.elementwise import where
 from fasttensor.functional.ranges import arange
@@ -86,6 +89,48 @@ def cubic_sum(flat, sizes, positions, padding, align):
     return total
 
 
+def sampled(input, grid, mode, padding_mode, align):
+    """Values at the points of a grid by differentiable operations."""
+    sizes = list(input.shape[2:])
+    shape = (*input.shape[:2], *grid.shape[1:-1])
+    points = grid.reshape(grid.shape[0], -1, len(sizes))
+    # the grid's last dimension is (x, y, z), the image's dimensions come the other way round
+    positions = [unnormalized(points.select(2, len(sizes) - 1 - d), size, align) for d, size in enumerate(sizes)]
+    flat = input.flatten(2)
+    if mode == "bicubic":
+        return cubic_sum(flat, sizes, positions, padding_mode, align).reshape(shape)
+    positions = [padded(p, size, padding_mode, align) for p, size in zip(positions, sizes)]
+    if mode == "nearest":
+        return picked(flat, sizes, [p.detach().round() for p in positions], padding_mode).reshape(shape)
+    return linear_sum(flat, sizes, positions, padding_mode).reshape(shape)
+
+
+class GridSample(Rule):
+    """The same by a kernel; the gradients' gradients go through the operations of `sampled`."""
+    name = "GridSampler2DBackward0"
+
+    @staticmethod
+    def forward(ctx, input, grid, mode, padding, align):
+        ctx.save(input, grid)
+        ctx.options = MODES.index(mode), PADDINGS.index(padding), align
+        return backend(input).grid_sample(input, grid, *ctx.options)
+
+    @staticmethod
+    def backward(ctx, g):
+        input, grid = ctx.saved
+        mode, padding, align = ctx.options
+        needs = ctx.needs_input_grad[:2]
+        if recording():
+            def again(a, b):
+                return sampled(a, b, MODES[mode], PADDINGS[padding], align)
+            return (*gradients_again(again, (input, grid), needs, (g,)), None, None, None)
+        return (*backend(g).grid_sample_backward(g, input, grid, mode, padding, align, *needs), None, None, None)
+
+
+class GridSample3d(GridSample):
+    name = "GridSampler3DBackward0"
+
+
 def check(input, grid, mode):
     nd = input.dim() - 2
     if nd not in (2, 3) or grid.dim() != input.dim():
@@ -127,16 +172,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     shape = (*input.shape[:2], *grid.shape[1:-1])
     if 0 in shape:
         return input.new_zeros(shape) + 0 * input.sum() + 0 * grid.sum()
-    points = grid.reshape(grid.shape[0], -1, len(sizes))
-    # the grid's last dimension is (x, y, z), the image's dimensions come the other way round
-    positions = [unnormalized(points.select(2, len(sizes) - 1 - d), size, align) for d, size in enumerate(sizes)]
-    flat = input.flatten(2)
-    if mode == "bicubic":
-        return cubic_sum(flat, sizes, positions, padding_mode, align).reshape(shape)
-    positions = [padded(p, size, padding_mode, align) for p, size in zip(positions, sizes)]
-    if mode == "nearest":
-        return picked(flat, sizes, [p.detach().round() for p in positions], padding_mode).reshape(shape)
-    return linear_sum(flat, sizes, positions, padding_mode).reshape(shape)
+    if input.dtype.itemsize < 4:
+        return sampled(input.float(), grid.float(), mode, padding_mode, align).to(input.dtype)
+    return apply(GridSample if len(sizes) == 2 else GridSample3d, input, grid, mode, padding_mode, align)
 
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
