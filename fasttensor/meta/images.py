@@ -98,3 +98,11 @@ def resample(x, dim, index, weight):
 
 def resample_backward(g, dim, size, index, weight):
     return new([size if d == dim else n for d, n in enumerate(g.shape)], code_of(g))
+
+
+def grid_sample(x, grid, mode, padding, align):
+    return new((*x.shape[:2], *grid.shape[1:-1]), code_of(x))
+
+
+def grid_sample_backward(g, x, grid, mode, padding, align, image, points):
+    return new(x.shape, code_of(x)) if image else None, new(grid.shape, code_of(grid)) if points else None
