@@ -136,3 +136,9 @@ def test_scaling_covers_every_operation_and_thread_count(tmp_path):
 @pytest.mark.parametrize("name", list(accuracy.FUNCTIONS))
 def test_errors_of_vector_functions_are_bounded(name):
     assert 0 < accuracy.error(fasttensor, name, 5001) <= 4.1
+
+
+def test_table_of_families_counts_what_is_below_one():
+    lines = load("family_table").table({"1": {"a/x": 4.0, "a/y": 0.25, "b/z": 2.0}, "2": {"a/x": 0.5}})
+    assert lines[2] == "| a | 1.00 | 1 of 2 | 0.25 `y` | 0.50 | 1 of 1 | 0.50 `x` |"
+    assert lines[3] == "| b | 2.00 | 0 of 1 | 2.00 `z` | - | - | - |"

@@ -169,8 +169,9 @@ def pdist(input, p=2.0):
     n = input.size(0)
     if n < 2:
         return norm(input.narrow(0, 0, 0), p, 1)
-    from fasttensor.functional.joining import cat
-    return distances(cat([input.narrow(0, i, 1) - input.narrow(0, i + 1, n - i - 1) for i in range(n - 1)]), p, 1)
+    from fasttensor.functional.ranges import triu_indices
+    first, second = triu_indices(n, n, 1, device=input.device).unbind(0)
+    return distances(input.index_select(0, first) - input.index_select(0, second), p, 1)
 
 
 METHODS = {"norm": norm_method, "dist": dist, "renorm": renorm, "renorm_": in_place(renorm)}

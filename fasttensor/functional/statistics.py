@@ -45,7 +45,9 @@ def cross(input, other, dim=None):
         raise RuntimeError(f"cross: inputs dimension {dim} must have length 3. Got {description(input)} and {description(other)}")
     kind = promote_types(a.dtype, b.dtype)
     a, b = a.to(kind), b.to(kind)
-    return a.roll(-1, dim) * b.roll(-2, dim) - a.roll(-2, dim) * b.roll(-1, dim)
+    from fasttensor.functional.joining import stack
+    a, b = a.unbind(dim), b.unbind(dim)
+    return stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], dim)
 
 
 def linalg_cross(input, other, *, dim=-1, out=None):
