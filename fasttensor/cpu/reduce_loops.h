@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "vecmath.h"
 
 typedef float _Complex ft_c64;
@@ -35,10 +36,9 @@ typedef struct {
     int acc_size;
 } ft_reduction;
 
-/* S(a, x): the new lane. F(a, v): joins lane or accumulator v to accumulator a. Z, ZA: their starts. */
-#define FT_REDUCTION(NAME, T, V, A, L, Z, ZA, S, F) \
-static void NAME##_start(void *lanes, ptrdiff_t m) { V *v = lanes; for (ptrdiff_t j = 0; j < m; j++) v[j] = Z; } \
-static void NAME##_start_acc(void *acc, ptrdiff_t m) { A *a = acc; for (ptrdiff_t j = 0; j < m; j++) a[j] = ZA; } \
+/* S(a, x): the new lane. F(a, v): joins lane or accumulator v to accumulator a. Z, ZA: their starts.
+   The row of an operation that vectors have no expression for, such as a power: L lanes, left to the compiler. */
+#define FT_ROW_OF_LANES(NAME, T, V, A, L, Z, S, F) \
 static void NAME##_row(const void *p, ptrdiff_t n, void *acc, const void *center, double par) \
 { \
     const T *x = p; const T c = center ? *(const T *)center : 0; A a = *(A *)acc; V v[L]; ptrdiff_t i = 0; \
@@ -49,7 +49,42 @@ static void NAME##_row(const void *p, ptrdiff_t n, void *acc, const void *center
     for (int l = 0; l < n - i; l++) v[l] = S(v[l], x[i + l]); \
     FT_FOLD(L, v, F) \
     *(A *)acc = F(a, v[0]); \
-} \
+}
+/* The same by four vectors of V, with VS and VF in place of S and F. An array of lanes ends a row in memory, element by
+   element; these stay in registers, which is worth a fifth of the time of rows of 1,000. N: an x that changes nothing,
+   for the places past the end (compilers make that loop one masked load). */
+#define FT_ROW_OF_VECTORS(NAME, T, V, A, Z, N, S, F, VS, VF) \
+typedef V NAME##_v __attribute__((vector_size(64))); \
+typedef T NAME##_x __attribute__((vector_size(64 / sizeof(V) * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+static void NAME##_row(const void *p, ptrdiff_t n, void *acc, const void *center, double par) \
+{ \
+    enum { W = 64 / sizeof(V) }; \
+    const T *restrict x = p; const T c = center ? *(const T *)center : 0; const A a = *(A *)acc; ptrdiff_t i = 0; \
+    (void)c; (void)par; \
+    if (n < 8) { V u = Z; for (; i < n; i++) u = S(u, x[i]); *(A *)acc = F(a, u); return; } \
+    NAME##_v v0 = (NAME##_v){0} + (V)(Z), v1 = v0, v2 = v0, v3 = v0; \
+    for (; i + 4 * W <= n; i += 4 * W) { \
+        v0 = VS(NAME, v0, *(const NAME##_x *)(x + i)); v1 = VS(NAME, v1, *(const NAME##_x *)(x + i + W)); \
+        v2 = VS(NAME, v2, *(const NAME##_x *)(x + i + 2 * W)); v3 = VS(NAME, v3, *(const NAME##_x *)(x + i + 3 * W)); \
+    } \
+    for (; i + W <= n; i += W) v0 = VS(NAME, v0, *(const NAME##_x *)(x + i)); \
+    if (i < n) { \
+        const int r = (int)(n - i); T t[W]; \
+        for (int l = 0; l < W; l++) t[l] = l < r ? x[i + l] : N; \
+        v1 = VS(NAME, v1, *(const NAME##_x *)t); \
+    } \
+    v0 = VF(NAME, v0, v2); v1 = VF(NAME, v1, v3); v0 = VF(NAME, v0, v1); \
+    V v[W]; memcpy(v, &v0, sizeof(v)); \
+    FT_FOLD(W, v, F) \
+    *(A *)acc = F(a, v[0]); \
+}
+#define FT_REDUCTION(NAME, T, V, A, L, Z, ZA, S, F) FT_ROW_OF_LANES(NAME, T, V, A, L, Z, S, F) FT_COLUMNS(NAME, T, V, A, Z, ZA, S, F)
+#define FT_REDUCTION_V(NAME, T, V, A, Z, ZA, N, S, F, VS, VF) \
+    FT_ROW_OF_VECTORS(NAME, T, V, A, Z, N, S, F, VS, VF) FT_COLUMNS(NAME, T, V, A, Z, ZA, S, F)
+
+#define FT_COLUMNS(NAME, T, V, A, Z, ZA, S, F) \
+static void NAME##_start(void *lanes, ptrdiff_t m) { V *v = lanes; for (ptrdiff_t j = 0; j < m; j++) v[j] = Z; } \
+static void NAME##_start_acc(void *acc, ptrdiff_t m) { A *a = acc; for (ptrdiff_t j = 0; j < m; j++) a[j] = ZA; } \
 static void NAME##_cols(const void *p, ptrdiff_t m, void *lanes, const void *center, double par) \
 { \
     const T *restrict x = p; V *restrict v = lanes; const T *restrict cs = center; (void)cs; (void)par; \
@@ -89,43 +124,61 @@ static const ft_reduction NAME = {NAME##_start, NAME##_start_acc, NAME##_row, NA
 #define S_EXPD(a, x) ((a) + vm_exp((x) - c))
 #define INF (__builtin_inf())
 
+/* The steps for vectors: comparisons give masks of all ones, which stand for -1 or select bits. */
+#define V_ADD(N, a, x) ((a) + (x))
+#define V_MUL(N, a, x) ((a) * (x))
+#define V_WIDE_ADD(N, a, x) ((a) + __builtin_convertvector(x, N##_v))
+#define V_WIDE_MUL(N, a, x) ((a) * __builtin_convertvector(x, N##_v))
+#define V_COUNT(N, a, x) ((N##_v)((a) - ((x) != 0)))
+#define V_BITS(N, x) (__typeof__((N##_v){0} == (N##_v){0}))(x)
+#define V_PICK(N, m, x, a) ((N##_v)(((m) & V_BITS(N, x)) | (~(m) & V_BITS(N, a))))
+#define V_MAX(N, a, x) V_PICK(N, ((x) > (a)) | ((x) != (x)), x, a)
+#define V_MIN(N, a, x) V_PICK(N, ((x) < (a)) | ((x) != (x)), x, a)
+#define V_ABS(N, x) ((N##_v)(V_BITS(N, x) & ~V_BITS(N, -(N##_v){0})))
+#define V_NANADD(N, a, x) ((a) + (N##_v)(V_BITS(N, x) & ((x) == (x))))
+#define V_ABSADD(N, a, x) ((a) + V_ABS(N, x))
+#define V_ABSMAX(N, a, x) V_MAX(N, a, V_ABS(N, x))
+#define V_ABSMIN(N, a, x) V_MIN(N, a, V_ABS(N, x))
+#define V_SQ(N, a, x) ((a) + (x) * (x))
+#define V_SSD(N, a, x) ((a) + ((x) - c) * ((x) - c))
+
 #define CENTER_OF(j)
-FT_REDUCTION(sum_i, int64_t, int64_t, int64_t, 32, 0, 0, S_ADD, S_ADD)
-FT_REDUCTION(sum_f, float, float, double, 64, 0, 0, S_ADD, S_ADD)
-FT_REDUCTION(sum_d, double, double, double, 32, 0, 0, S_ADD, S_ADD)
-FT_REDUCTION(sumwide_f, float, double, double, 32, 0, 0, S_ADD, S_ADD)
+FT_REDUCTION_V(sum_i, int64_t, int64_t, int64_t, 0, 0, 0, S_ADD, S_ADD, V_ADD, V_ADD)
+FT_REDUCTION_V(sum_f, float, float, double, 0, 0, 0, S_ADD, S_ADD, V_ADD, V_ADD)
+FT_REDUCTION_V(sum_d, double, double, double, 0, 0, 0, S_ADD, S_ADD, V_ADD, V_ADD)
+FT_REDUCTION_V(sumwide_f, float, double, double, 0, 0, 0, S_ADD, S_ADD, V_WIDE_ADD, V_ADD)
 FT_REDUCTION(sum_c, ft_c64, ft_c64, ft_c128, 16, 0, 0, S_ADD, S_ADD)
 FT_REDUCTION(sum_z, ft_c128, ft_c128, ft_c128, 8, 0, 0, S_ADD, S_ADD)
-FT_REDUCTION(prod_i, int64_t, int64_t, int64_t, 32, 1, 1, S_MUL, S_MUL)
-FT_REDUCTION(prod_f, float, double, double, 32, 1, 1, S_MUL, S_MUL)
-FT_REDUCTION(prod_d, double, double, double, 32, 1, 1, S_MUL, S_MUL)
+FT_REDUCTION_V(prod_i, int64_t, int64_t, int64_t, 1, 1, 1, S_MUL, S_MUL, V_MUL, V_MUL)
+FT_REDUCTION_V(prod_f, float, double, double, 1, 1, 1, S_MUL, S_MUL, V_WIDE_MUL, V_MUL)
+FT_REDUCTION_V(prod_d, double, double, double, 1, 1, 1, S_MUL, S_MUL, V_MUL, V_MUL)
 FT_REDUCTION(prod_c, ft_c64, ft_c128, ft_c128, 4, 1, 1, S_MUL, S_MUL)
 FT_REDUCTION(prod_z, ft_c128, ft_c128, ft_c128, 4, 1, 1, S_MUL, S_MUL)
-FT_REDUCTION(max_i, int64_t, int64_t, int64_t, 32, INT64_MIN, INT64_MIN, S_MAX, S_MAX)
-FT_REDUCTION(max_f, float, float, double, 64, -INF, -INF, S_MAX, S_MAX)
-FT_REDUCTION(max_d, double, double, double, 32, -INF, -INF, S_MAX, S_MAX)
-FT_REDUCTION(min_i, int64_t, int64_t, int64_t, 32, INT64_MAX, INT64_MAX, S_MIN, S_MIN)
-FT_REDUCTION(min_f, float, float, double, 64, INF, INF, S_MIN, S_MIN)
-FT_REDUCTION(min_d, double, double, double, 32, INF, INF, S_MIN, S_MIN)
-FT_REDUCTION(nansum_f, float, float, double, 64, 0, 0, S_NANADD, S_ADD)
-FT_REDUCTION(nansum_d, double, double, double, 32, 0, 0, S_NANADD, S_ADD)
-FT_REDUCTION(count_i, int64_t, int64_t, int64_t, 32, 0, 0, S_COUNT, S_ADD)
-FT_REDUCTION(count_f, float, int32_t, int64_t, 64, 0, 0, S_COUNT, S_ADD)
-FT_REDUCTION(count_d, double, int64_t, int64_t, 32, 0, 0, S_COUNT, S_ADD)
-FT_REDUCTION(abssum_f, float, float, double, 64, 0, 0, S_ABSF, S_ADD)
-FT_REDUCTION(abssum_d, double, double, double, 32, 0, 0, S_ABSD, S_ADD)
-FT_REDUCTION(sqsum_f, float, float, double, 64, 0, 0, S_SQ, S_ADD)
-FT_REDUCTION(sqsum_d, double, double, double, 32, 0, 0, S_SQ, S_ADD)
-FT_REDUCTION(absmax_f, float, float, double, 64, 0, 0, S_AMAXF, S_MAX)
-FT_REDUCTION(absmax_d, double, double, double, 32, 0, 0, S_AMAXD, S_MAX)
-FT_REDUCTION(absmin_f, float, float, double, 64, INF, INF, S_AMINF, S_MIN)
-FT_REDUCTION(absmin_d, double, double, double, 32, INF, INF, S_AMIND, S_MIN)
+FT_REDUCTION_V(max_i, int64_t, int64_t, int64_t, INT64_MIN, INT64_MIN, INT64_MIN, S_MAX, S_MAX, V_MAX, V_MAX)
+FT_REDUCTION_V(max_f, float, float, double, -INF, -INF, -INF, S_MAX, S_MAX, V_MAX, V_MAX)
+FT_REDUCTION_V(max_d, double, double, double, -INF, -INF, -INF, S_MAX, S_MAX, V_MAX, V_MAX)
+FT_REDUCTION_V(min_i, int64_t, int64_t, int64_t, INT64_MAX, INT64_MAX, INT64_MAX, S_MIN, S_MIN, V_MIN, V_MIN)
+FT_REDUCTION_V(min_f, float, float, double, INF, INF, INF, S_MIN, S_MIN, V_MIN, V_MIN)
+FT_REDUCTION_V(min_d, double, double, double, INF, INF, INF, S_MIN, S_MIN, V_MIN, V_MIN)
+FT_REDUCTION_V(nansum_f, float, float, double, 0, 0, 0, S_NANADD, S_ADD, V_NANADD, V_ADD)
+FT_REDUCTION_V(nansum_d, double, double, double, 0, 0, 0, S_NANADD, S_ADD, V_NANADD, V_ADD)
+FT_REDUCTION_V(count_i, int64_t, int64_t, int64_t, 0, 0, 0, S_COUNT, S_ADD, V_COUNT, V_ADD)
+FT_REDUCTION_V(count_f, float, int32_t, int64_t, 0, 0, 0, S_COUNT, S_ADD, V_COUNT, V_ADD)
+FT_REDUCTION_V(count_d, double, int64_t, int64_t, 0, 0, 0, S_COUNT, S_ADD, V_COUNT, V_ADD)
+FT_REDUCTION_V(abssum_f, float, float, double, 0, 0, 0, S_ABSF, S_ADD, V_ABSADD, V_ADD)
+FT_REDUCTION_V(abssum_d, double, double, double, 0, 0, 0, S_ABSD, S_ADD, V_ABSADD, V_ADD)
+FT_REDUCTION_V(sqsum_f, float, float, double, 0, 0, 0, S_SQ, S_ADD, V_SQ, V_ADD)
+FT_REDUCTION_V(sqsum_d, double, double, double, 0, 0, 0, S_SQ, S_ADD, V_SQ, V_ADD)
+FT_REDUCTION_V(absmax_f, float, float, double, 0, 0, 0, S_AMAXF, S_MAX, V_ABSMAX, V_MAX)
+FT_REDUCTION_V(absmax_d, double, double, double, 0, 0, 0, S_AMAXD, S_MAX, V_ABSMAX, V_MAX)
+FT_REDUCTION_V(absmin_f, float, float, double, INF, INF, INF, S_AMINF, S_MIN, V_ABSMIN, V_MIN)
+FT_REDUCTION_V(absmin_d, double, double, double, INF, INF, INF, S_AMIND, S_MIN, V_ABSMIN, V_MIN)
 FT_REDUCTION(abspow_f, float, float, double, 16, 0, 0, S_POWF, S_ADD)
 FT_REDUCTION(abspow_d, double, double, double, 8, 0, 0, S_POWD, S_ADD)
 #undef CENTER_OF
 #define CENTER_OF(j) const __typeof__(*cs) c = cs[j];
-FT_REDUCTION(ssd_f, float, float, double, 64, 0, 0, S_SSD, S_ADD)
-FT_REDUCTION(ssd_d, double, double, double, 32, 0, 0, S_SSD, S_ADD)
+FT_REDUCTION_V(ssd_f, float, float, double, 0, 0, c, S_SSD, S_ADD, V_SSD, V_ADD)
+FT_REDUCTION_V(ssd_d, double, double, double, 0, 0, c, S_SSD, S_ADD, V_SSD, V_ADD)
 FT_REDUCTION(sumexp_f, float, float, double, 64, 0, 0, S_EXPF, S_ADD)
 FT_REDUCTION(sumexp_d, double, double, double, 32, 0, 0, S_EXPD, S_ADD)
 #undef CENTER_OF
