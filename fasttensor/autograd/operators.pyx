@@ -3,6 +3,7 @@ from fasttensor._core.dtype cimport BOOL, FLOAT16
 from fasttensor._core.tensor cimport Tensor, describe
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch cimport *
+from fasttensor._core.foreign import from_array
 from fasttensor.autograd.elementwise cimport call1, call2
 from fasttensor.autograd.elementwise_inplace cimport inplace
 from fasttensor.autograd.elementwise_grad import NAMESPACE
@@ -30,8 +31,19 @@ cdef object sub_slot(object a, object b):
     return operator_with(FT_SUB, a, b)
 cdef object mul_slot(object a, object b):
     return operator_with(FT_MUL, a, b)
+cdef object with_array(int op, object a, object b):
+    """The same where PyTorch computes with a numpy array too: in comparisons for equality and as dividend."""
+    cdef object result = operator_with(op, a, b), other = b if isinstance(a, Tensor) else a
+    if result is NotImplemented and type(other).__module__ == "numpy" and hasattr(other, "__array_interface__"):
+        try:
+            other = from_array(other if other.flags.c_contiguous else other.copy(), False)
+        except TypeError:                   # of text, for one: equal to no tensor
+            return NotImplemented
+        return operator_with(op, a, other) if isinstance(a, Tensor) else operator_with(op, other, b)
+    return result
+
 cdef object div_slot(object a, object b):
-    return operator_with(FT__DIV, a, b)
+    return with_array(FT__DIV, a, b)
 cdef object floordiv_slot(object a, object b):
     return operator_with(FT_FLOOR_DIVIDE, a, b)
 cdef object mod_slot(object a, object b):
@@ -51,9 +63,9 @@ cdef object lt_slot(object a, object b):
 cdef object le_slot(object a, object b):
     return operator_with(FT_LE, a, b)
 cdef object eq_slot(object a, object b):
-    return operator_with(FT_EQ, a, b)
+    return with_array(FT_EQ, a, b)
 cdef object ne_slot(object a, object b):
-    return operator_with(FT_NE, a, b)
+    return with_array(FT_NE, a, b)
 cdef object gt_slot(object a, object b):
     return operator_with(FT_GT, a, b)
 cdef object ge_slot(object a, object b):
