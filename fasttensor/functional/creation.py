@@ -49,9 +49,10 @@ def place(made, device):
 def makers(out, device):
     """The kernels that make values for `out` or `device`: the CPU's, but for meta tensors, which need none."""
     if out is None:
-        where = get_default_device() if device is None else Device(device)
-        return backend_of("meta" if where.type == "meta" else "cpu")
-    return backend_of("meta" if out.is_meta else "cpu")
+        meta = (get_default_device() if device is None else Device(device)).type == "meta"
+    else:
+        meta = out.is_meta
+    return backend_of("meta") if meta else backend(None)
 
 
 def only_strided(op, layout):
