@@ -75,7 +75,7 @@ ROWS = (
        params={"lambd": 0.5}, namespace=BOTH, inplace=False, doc="Zero from -`lambd` to `lambd`, the input elsewhere."),
     Op("softshrink", "where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))",
        dx="where((x >= -lambd) and (x <= lambd), 0, g)", params={"lambd": 0.5}, namespace="nn.functional",
-       check=("lambd >= 0", "RuntimeError", "lambda must be greater or equal to 0, but found to be {lambd}."),
+       check=("lambd >= 0", "RuntimeError", "lambd must be greater or equal to 0, but found to be {lambd} for input dtype {getattr(input, 'dtype', type(input))}."),
        method=False, inplace=False, doc="The input moved by `lambd` towards zero."),
     _act("threshold", "where(x <= threshold, value, x)", "where(x <= threshold, 0, g)",
          "`value` where the input is at most `threshold`.", params={"threshold": None, "value": None},

@@ -60,10 +60,10 @@ def _body(op, call):
         number, rest = next(iter(op.params)), op.arguments[1:]
         lines += ["if _old is not None:", f"    warn_of_old_order(\"{op.name}\", \"{number}\")",
                   f"    {', '.join([number, *rest])} = {', '.join([*rest, '_old'])}"]
+    lines += [f"par[{i}] = number({name}, \"{op.name.strip('_')}\", \"{name}\")" for i, name in enumerate(op.params)]
     if op.check:
         condition, error, text = op.check
         lines += [f"if not ({condition}):", f"    raise {error}(f\"{op.name}: {text}\")"]
-    lines += [f"par[{i}] = {name}" for i, name in enumerate(op.params)]
     lines += _number_checks(op, call)
     return "\n    ".join([*lines, "return " + call])
 

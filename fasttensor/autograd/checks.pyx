@@ -19,14 +19,49 @@ cdef bint place(object dim, Py_ssize_t n, Py_ssize_t *found) except -1:
     return True
 
 
+def int_of(value, name, argument):
+    """A Python int from what Python takes as an index; True is a slip, as is a tensor with several elements."""
+    if type(value) is int:
+        return value
+    if type(value) is not bool and hasattr(value, "__index__"):
+        try:
+            return value.__index__()
+        except TypeError:
+            pass
+    raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+
+
+cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
+    """The same for a C integer: RuntimeError beyond 64 bits, as PyTorch has it."""
+    cdef int beyond = 0
+    cdef Py_ssize_t n = PyLong_AsLongAndOverflow(int_of(value, name, argument), &beyond)
+    if beyond:
+        raise RuntimeError(f"{name}(): argument '{argument}' overflows 64 bits: {value}")
+    return n
+
+
+cdef double number(object value, str name, str argument) except? -1:
+    """A real number from a Python or numpy number or a tensor without dimensions."""
+    if type(value) is float:
+        return value
+    if type(value) is complex:
+        raise RuntimeError(f"{name}(): For non-complex input tensors, argument {argument} must not be a complex number, got {value}")
+    if not hasattr(value, "__float__") or getattr(value, "ndim", 0):
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(value).__name__}")
+    return float(value)
+
+
+def real_number(value, name, argument):
+    """A Python float from a real number, or TypeError."""
+    return number(value, name, argument)
+
+
 def wrap_dim(dim, Py_ssize_t ndim, name):
     """A dimension number as 0 <= dim < ndim; IndexError outside -ndim .. ndim - 1. A 0-d tensor has dimension 0."""
     cdef Py_ssize_t n = ndim if ndim else 1, found
     if place(dim, n, &found):
         return found
-    if type(dim) is bool or not hasattr(dim, "__index__"):       # x.sum(True) is a slip
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
-    d = dim.__index__()
+    d = int_of(dim, name, "dim")
     if not -n <= d < n:
         raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     return d + n if d < 0 else d
@@ -42,9 +77,7 @@ def wrap_of(Tensor x not None, dim, name):
     cdef Py_ssize_t n = x.rank if x.rank else 1, found
     if place(dim, n, &found):
         return found
-    if type(dim) is bool or not hasattr(dim, "__index__"):
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
-    d = dim.__index__()
+    d = int_of(dim, name, "dim")
     if not -n <= d < n:
         raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
                          f"but got {d}) for {description(x)}")
@@ -103,12 +136,10 @@ def index_select_dim(x, dim, index):
 def topk_arguments(x, k, dim):
     """(k, dim) of a topk after its checks; a tensor without dimensions has one element and k 1."""
     cdef Py_ssize_t size
-    if not hasattr(k, "__index__") or isinstance(k, bool):
-        raise TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}")
+    k = int_of(k, "topk", "k")
     need_tensor(x, "topk")
     dim = wrap_of(x, dim, "topk")
     size = (<Tensor>x).sizes[<Py_ssize_t>dim] if (<Tensor>x).rank else 1
-    k = k.__index__()
     if not 0 <= k <= size:
         raise RuntimeError(f"topk(): selected index k out of range: k = {k}, size {size} along dimension {dim} of {description(x)}")
     return (k if (<Tensor>x).rank else 1), dim

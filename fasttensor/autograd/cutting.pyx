@@ -3,6 +3,7 @@ from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport UINT8, INT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU, BATCHED, describe
 from fasttensor._core.checked cimport reach_of
+from fasttensor.autograd.checks cimport integer
 from fasttensor.autograd.history cimport geometry_of
 from fasttensor.autograd.views cimport cut, index_space, sizes_of
 from fasttensor.autograd.batched cimport as_batched, wrap
@@ -25,7 +26,7 @@ def select(input, dim, index):
     """One index of a dimension, which is dropped, as a view."""
     cdef Tensor x = <Tensor?>input
     cdef int d
-    cdef Py_ssize_t i = index
+    cdef Py_ssize_t i = integer(index, "select", "index")
     if x.rank == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(x, dim, "select")
@@ -50,20 +51,20 @@ def narrow(input, dim, start, length):
     """`length` indices of a dimension from `start`, as a view."""
     cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "narrow")
-    cdef Py_ssize_t s, n = length
+    cdef Py_ssize_t s, n = integer(length, "narrow", "length")
     if isinstance(start, Tensor) and ((<Tensor>start).rank or not UINT8 <= (<Tensor>start).code <= INT64):
         raise RuntimeError(f"narrow: start must be an 0-dim integral Tensor, got {describe(start)}")
-    s = start
+    s = integer(start, "narrow", "start")
     if x.rank == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if n < 0:
-        raise RuntimeError(f"narrow(): length must be non-negative, got {n}.")
+        raise RuntimeError(f"narrow(): length must be non-negative, got {n} for {describe(x)}.")
     if not -x.sizes[d] <= s <= x.sizes[d]:
-        raise IndexError(f"narrow: start out of range (expected to be in range of [{-x.sizes[d]}, {x.sizes[d]}], but got {s})")
+        raise IndexError(f"narrow: start out of range (expected to be in range of [{-x.sizes[d]}, {x.sizes[d]}], but got {s}) for {describe(x)}")
     if s < 0:
         s += x.sizes[d]
     if s + n > x.sizes[d]:
-        raise RuntimeError(f"narrow: start ({s}) + length ({n}) exceeds dimension size ({x.sizes[d]}).")
+        raise RuntimeError(f"narrow: start ({s}) + length ({n}) exceeds dimension size ({x.sizes[d]}) of {describe(x)}.")
     return slice_at(x, d, s, n, 1)
 
 
@@ -87,10 +88,14 @@ def as_strided(input, size, stride, storage_offset=None):
     cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
-    cdef int d, rank = len(size)
-    cdef Py_ssize_t reach, offset = x.offset if storage_offset is None else storage_offset
+    cdef int d, rank
+    cdef Py_ssize_t reach, offset = x.offset if storage_offset is None else integer(storage_offset, "as_strided", "storage_offset")
     cdef size_t room
     cdef Tensor value
+    for argument, given in (("size", size), ("stride", stride)):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(f"as_strided(): argument '{argument}' must be tuple of ints, not {type(given).__name__}")
+    rank = len(size)
     if x.dev == BATCHED:
         value = as_batched(x).value
         return wrap(as_strided(value, (value.sizes[0], *size), (value.steps[0], *stride), storage_offset), as_batched(x).level)
@@ -99,7 +104,7 @@ def as_strided(input, size, stride, storage_offset=None):
     if offset < 0:
         raise RuntimeError(f"as_strided: Tensor: invalid storage offset {offset}")
     for d in range(rank):
-        sizes[d], steps[d] = size[d], stride[d]
+        sizes[d], steps[d] = integer(size[d], "as_strided", "size"), integer(stride[d], "as_strided", "stride")
         if sizes[d] < 0 or steps[d] < 0:
             raise RuntimeError(f"as_strided: Negative sizes or strides are not supported at the moment, got {list(size)}, {list(stride)}")
     reach = reach_of(rank, sizes, steps, offset, ITEMSIZE[x.code])
@@ -119,9 +124,9 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
     cdef int a = wrap_dim(x, dim1, "diagonal"), b = wrap_dim(x, dim2, "diagonal"), d, k = 0
-    cdef Py_ssize_t n, start = x.offset, off = offset
+    cdef Py_ssize_t n, start = x.offset, off = integer(offset, "diagonal", "offset")
     if x.rank < 2 or a == b:
-        raise RuntimeError(f"diagonal: diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise RuntimeError(f"diagonal: diagonal dimensions cannot be identical {dim1}, {dim2} for {describe(x)}")
     for d in range(x.rank):
         if d != a and d != b:
             sizes[k], steps[k] = x.sizes[d], x.steps[d]
@@ -144,7 +149,7 @@ def unfold(self, dimension, size, step):
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]
     cdef int d, dim = wrap_dim(x, dimension, "unfold")
-    cdef Py_ssize_t window = size, by = step, length = x.sizes[dim] if x.rank else 1
+    cdef Py_ssize_t window = integer(size, "unfold", "size"), by = integer(step, "unfold", "step"), length = x.sizes[dim] if x.rank else 1
     if window < 0 or window > length:
         raise RuntimeError(f"unfold: maximum size for tensor at dimension {dimension} is {length} but size is {window}")
     if by <= 0:

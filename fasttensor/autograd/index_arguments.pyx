@@ -3,6 +3,7 @@ import warnings
 from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
+from fasttensor.autograd.checks cimport integer
 
 
 cpdef bint refuse_read_only(Tensor x, str name) except False:
@@ -30,10 +31,12 @@ def scalar_like(value, Tensor x, str name):
     if isinstance(value, Tensor):
         t = value
         if t.rank:
-            raise RuntimeError(f"{name}: only supports a 0-dimensional value tensor, but got tensor with {t.rank} dimension(s).")
+            raise RuntimeError(f"{name}: only supports a 0-dimensional value tensor, but got {describe(t)} with {t.rank} dimension(s).")
         if is_complex_code(t.code) and not is_complex_code(x.code):
             raise RuntimeError(f"{name}: value {describe(value)} cannot be converted to type {x.dtype} without overflow")
         return value if t.code == x.code and t.dev == x.dev else value.to(x.device, x.dtype)
+    if not isinstance(value, complex) and (not hasattr(value, "__float__") or getattr(value, "ndim", 0)):
+        raise TypeError(f"{name}(): argument 'value' must be Number or Tensor, not {type(value).__name__}")
     if isinstance(value, complex) and not is_complex_code(x.code):
         raise RuntimeError(f"{name}: value cannot be converted to type {x.dtype} without overflow: {value!r}")
     if x.dev != CPU:
@@ -53,7 +56,7 @@ def join_arguments(tensors, object dim, str name, int extra):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     parts = list(tensors)
     if not parts:
-        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
+        raise (RuntimeError if extra else ValueError)(f"{name}(): expected a non-empty list of Tensors")
     for entry in parts:
         if not isinstance(entry, Tensor):
             raise TypeError(f"{name}(): expected Tensor as element {position} in argument 'tensors', but got {type(entry).__name__}")
@@ -66,12 +69,9 @@ def join_arguments(tensors, object dim, str name, int extra):
             shaped = t
         position += 1
     rank = shaped.rank + extra
-    try:
-        d = dim.__index__()
-    except AttributeError:
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}") from None
+    d = integer(dim, name, "dim")
     if not -rank <= d < rank:
-        raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
+        raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d}) for {describe(shaped)}")
     return parts, d + rank if d < 0 else d, code
 
 

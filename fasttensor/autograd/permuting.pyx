@@ -1,5 +1,6 @@
 """Views with the dimensions in another order, or with dimensions of size 1 added, dropped or expanded."""
 from fasttensor._core.tensor cimport Tensor, Node, new_view, alias, wrap_dim, describe
+from fasttensor.autograd.checks cimport integer
 from fasttensor.autograd.views cimport recorded, finish_view, sizes_of, shape_argument, reshape_backward, expand_backward
 
 
@@ -81,22 +82,28 @@ def matrix_transpose(self):
     if x.rank == 0:
         return permute_to(x, ())
     if x.rank < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.rank}-D tensor.")
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.rank}-D tensor: {describe(x)}.")
     return swap(x, x.rank - 2, x.rank - 1)
+
+
+cdef tuple dims_argument(object dims, str argument):
+    if isinstance(dims, (tuple, list)):
+        return tuple(dims)
+    return (integer(dims, "movedim", argument),)
 
 
 def movedim(input, source, destination):
     """Dimensions `source` moved to positions `destination`; the others keep their order."""
     cdef Tensor x = <Tensor?>input
-    source = (source,) if isinstance(source, int) else tuple(source)
-    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    source = dims_argument(source, "source")
+    destination = dims_argument(destination, "destination")
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number"
-                           f" of dims as destination ({destination} dims)")
+                           f" of dims as destination ({destination} dims), for {describe(x)}")
     src = [wrap_dim(x, d, "movedim") for d in source]
     dst = [wrap_dim(x, d, "movedim") for d in destination]
     if len(set(src)) != len(src) or len(set(dst)) != len(dst):
-        raise RuntimeError(f"movedim: repeated dim in `source` ({source}) or `destination` ({destination})")
+        raise RuntimeError(f"movedim: repeated dim in `source` ({source}) or `destination` ({destination}), for {describe(x)}")
     if x.rank == 0:
         return finish_view(alias(x), x, reshape_backward, "PermuteBackward0", ())
     order = [-1] * x.rank
@@ -118,7 +125,7 @@ def unsqueeze(input, dim):
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]
     cdef int k, d, rank = x.rank
-    cdef Py_ssize_t at = dim
+    cdef Py_ssize_t at = integer(dim, "unsqueeze", "dim")
     if not -(rank + 1) <= at <= rank:
         raise IndexError(f"unsqueeze: Dimension out of range (expected to be in range of [{-(rank + 1)}, {rank}], but got {at})")
     if at < 0:
@@ -170,17 +177,17 @@ def expand(self, *sizes, size=None, implicit=False):
         raise RuntimeError(f"expand({describe(x)}, size={list(shape)}): the number of sizes provided ({rank}) must be greater or equal to"
                            f" the number of dimensions in the tensor ({x.rank})")
     for d in range(rank):
-        n = shape[d]
+        n = integer(shape[d], "expand", "size")
         if d < lead:
             if n < 0:
-                raise RuntimeError(f"expand: The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d}")
+                raise RuntimeError(f"expand: The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d} ({describe(x)})")
             s[d], st[d] = n, 0
         elif n == -1 or n == x.sizes[d - lead]:
             s[d], st[d] = x.sizes[d - lead], x.steps[d - lead]
         elif x.sizes[d - lead] == 1 and n >= 0:
             s[d], st[d] = n, 0
         else:
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({x.sizes[d - lead]}) at non-singleton"
+            raise RuntimeError(f"expand: The expanded size of the tensor ({n}) must match the existing size ({x.sizes[d - lead]}) at non-singleton"
                                f" dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(sizes_of(x))}")
     return finish_view(new_view(x, rank, s, st, x.offset), x, expand_backward, "ExpandBackward0", sizes_of(x) if recorded(x) else None)
 

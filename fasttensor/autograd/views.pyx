@@ -7,6 +7,8 @@ from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_d
 from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
+from fasttensor.autograd.checks cimport integer
+from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, shrink_to
 from fasttensor.autograd.history cimport mark_view, scatter_view, geometry_of, view_overlaps
 from fasttensor.autograd.batched cimport Batched, as_batched, memory_of, wrap
@@ -124,10 +126,10 @@ cdef tuple full_shape(Tensor x, object shape, str name):
     cdef list sizes = []
     cdef bint overflow = False, zero = False
     for s in shape:
-        n = s
+        n = integer(s, name, "shape")
         if n == -1:
             if free >= 0:
-                raise RuntimeError(f"{name}: only one dimension can be inferred, got {tuple(shape)}")
+                raise RuntimeError(f"{name}: only one dimension can be inferred, got {tuple(shape)} for {describe(x)}")
             free = i
         elif n < 0:
             raise RuntimeError(f"{name}: invalid shape dimension {n} in {tuple(shape)}")
@@ -145,7 +147,7 @@ cdef tuple full_shape(Tensor x, object shape, str name):
     if free >= 0:
         if known == 0:
             raise RuntimeError(f"{name}: cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1"
-                               " can be any value and is ambiguous" if x.count == 0 else
+                               f" can be any value and is ambiguous ({describe(x)})" if x.count == 0 else
                                f"{name}: shape '{list(sizes)}' is invalid for input of size {x.count} ({describe(x)})")
         if x.count % known:
             raise RuntimeError(f"{name}: shape '{list(sizes)}' is invalid for input of size {x.count} ({describe(x)})")
@@ -248,6 +250,8 @@ cdef object shape_argument(tuple args, str name, str argument="size"):
             return args
         if hasattr(args[0], "__index__") and not hasattr(args[0], "__len__"):
             return args
+        if not hasattr(args[0], "__iter__"):
+            raise TypeError(f"{name}(): argument '{argument}' must be tuple of ints, not {type(args[0]).__name__}")
         return args[0]
     return args
 
@@ -289,7 +293,7 @@ cdef tuple flat_shape(Tensor x, start_dim, end_dim, str name):
     cdef int a = wrap_dim(x, start_dim, name), b = wrap_dim(x, end_dim, name), d
     cdef Py_ssize_t n = 1
     if a > b:
-        raise RuntimeError(f"{name}() has invalid args: start_dim cannot come after end_dim")
+        raise RuntimeError(f"{name}() has invalid args: start_dim cannot come after end_dim: {start_dim} and {end_dim} for {describe(x)}")
     if x.rank == 0:
         return (1,)
     for d in range(a, b + 1):
@@ -316,6 +320,9 @@ def unflatten(input, dim, sizes):
     """Dimension `dim` split into `sizes`, one of which may be -1."""
     cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "unflatten")
+    if not isinstance(sizes, (tuple, list)):
+        raise TypeError(f"unflatten(): argument 'sizes' must be tuple of ints, not {type(sizes).__name__}")
+    sizes = [int_of(s, "unflatten", "sizes") for s in sizes]
     if len(sizes) == 0:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = 1
@@ -326,13 +333,15 @@ def unflatten(input, dim, sizes):
     for s in sizes:
         total *= s
     if total != x.sizes[d]:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({x.sizes[d]}) in the input tensor")
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({x.sizes[d]}) in the input tensor {describe(x)}")
     return view(x, sizes_of(x)[:d] + tuple(sizes) + sizes_of(x)[d + 1:])
 
 
 def view_as(self, other):
     """This tensor in the shape of `other`, as a view."""
-    return view(self, sizes_of(<Tensor?>other))
+    cdef Tensor x = <Tensor?>self
+    got = try_view(x, full_shape(x, sizes_of(<Tensor?>other), "view_as"), "ViewBackward0")
+    return view(self, sizes_of(<Tensor?>other)) if got is None else got
 
 
 def reshape_as(self, other):

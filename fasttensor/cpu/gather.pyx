@@ -134,7 +134,7 @@ cdef int run_walk(Walk *w, Tensor index, int dim, Py_ssize_t size, bint any_spli
         with nogil:
             parallel_for(w.sizes[w.split], grain, walk_range, w)
     if w.bad >= 0:
-        raise RuntimeError(f"{op}(): index {(<int64_t *>index.ptr)[w.bad]} is out of bounds for dimension {dim} with size {size}")
+        raise RuntimeError(f"{op}(): index {(<int64_t *>index.ptr)[w.bad]} is out of bounds for dimension {dim} with size {size} (index {describe(index)})")
     return 0
 
 

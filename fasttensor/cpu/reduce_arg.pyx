@@ -182,6 +182,8 @@ def place(Tensor g, Tensor index, int dim, Py_ssize_t n):
 
 def pick(Tensor x, Tensor index, int dim):
     """The elements of x at `index` along `dim`: the transpose of `place`."""
+    if index.code != INT64:         # the loop reads it as such
+        raise RuntimeError(f"pick(): expected an index of dtype int64, got {describe(index)}")
     cdef Tensor p = plain(x), at = contiguous(index)
     cdef Tensor part = new_tensor(index.rank, index.sizes, p.code, x.dev)
     if part.count:

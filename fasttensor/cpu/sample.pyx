@@ -140,7 +140,7 @@ cdef bint without_replacement(real *p, real *q, Py_ssize_t n, Py_ssize_t draws, 
     cdef Py_ssize_t i, k, kept = 0, positive = 0
     for i in range(n):
         if not (p[i] >= 0 and isfinite(p[i])):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+            raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
         total += p[i]
         positive += p[i] > 0
     if total == 0:
@@ -168,7 +168,7 @@ cdef bint order_rows(real *p, real *q, Py_ssize_t n, Py_ssize_t draws, int64_t *
     cdef real total = 0
     for i in range(n):
         if not (p[i] >= 0 and isfinite(p[i])):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+            raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
         total += p[i]
     if total == 0:
         raise row_error("sum of probabilities <= 0")

@@ -1,6 +1,6 @@
 """Activations that take more than one row of the table: gelu, prelu, glu."""
 from fasttensor.autograd.generated_functions import FUNCTIONS
-from fasttensor.functional.common import check_tensor, give
+from fasttensor.functional.common import check_tensor, describe, give
 
 _gelu_erf, _gelu_tanh, _prelu = FUNCTIONS["_gelu_erf"], FUNCTIONS["_gelu_tanh"], FUNCTIONS["_prelu"]
 _sigmoid, _tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
@@ -39,14 +39,14 @@ def prelu(input, weight):
     n = weight.numel()
     if weight.dim() > 1 and n != 1:
         raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: "
-                           f"ndim = {weight.dim()}")
+                           f"ndim = {weight.dim()} ({describe(input, weight)})")
     if n != 1:
         if input.dim() == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
+            raise RuntimeError(f"prelu: Not allow zero-dim input tensor with several weights, got {describe(input, weight)}")
         channels = input.size(1) if input.dim() >= 2 else 1
         if channels != n:
-            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} "
-                               f"and channel size = {channels}.")
+            raise RuntimeError(f"prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} "
+                               f"and channel size = {channels} ({describe(input, weight)}).")
     if n == 1:
         weight = weight.reshape(())
     elif input.dim() > 2:

@@ -203,7 +203,7 @@ class Unbind(Rule):
 def unbind(input, dim=0):
     """A tuple of all indices of a dimension, as views."""
     if input.ndim == 0:
-        raise RuntimeError("unbind: a 0-d tensor has no dimension to unbind")
+        raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions, got {description(input)}")
     return apply(Unbind, input, _wrap(input, dim, "unbind"))
 
 

@@ -94,7 +94,7 @@ def number(op, name, value):
 def must_be_tensor(op, x, name="input"):
     """Raise PyTorch's TypeError unless x is a tensor."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{op}(): argument '{name}' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{op}(): argument '{name}' must be Tensor, not {type(x).__name__}")
 
 
 # --- from sizes ---

@@ -170,15 +170,16 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 
 def _check_parts(op, first, second):
+    must_be_tensor(op, first, "real" if op == "complex" else "abs")
+    must_be_tensor(op, second, "imag" if op == "complex" else "angle")
     for x in (first, second):
-        must_be_tensor(op, x, "real" if op == "complex" else "abs")
         if x.dtype.name not in COMPLEX_OF:
             raise RuntimeError(
-                f"Expected both inputs to be Float or Double tensors but got {description(first)} and {description(second)}"
+                f"{op}: Expected both inputs to be Float or Double tensors but got {description(first)} and {description(second)}"
             )
     if first.dtype is not second.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument of {op}"
+            f"{op}: Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument"
         )
 
 

@@ -158,11 +158,11 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if out is not None and out.dtype is not DTYPES["int64"]:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
     if num_samples <= 0:
-        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got num_samples={num_samples}")
+        raise RuntimeError(f"multinomial: cannot sample n_sample <= 0 samples, got num_samples={num_samples} for {description(input)}")
     if not replacement and num_samples > input.shape[-1]:
-        raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples={num_samples}, {description(input)}")
+        raise RuntimeError(f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples={num_samples}, {description(input)}")
     if input.shape[-1] > 1 << 24:
-        raise RuntimeError(f"number of categories cannot exceed 2^24, got {input.shape[-1]}")
+        raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {input.shape[-1]}")
     return finish(backend(input).multinomial(input.detach(), num_samples, replacement, generator), out)
 
 

@@ -53,6 +53,14 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     return made if out is None else into(out, made, "stack")
 
 
+def joined(name, parts, dim, out):
+    """A cat of another name, which its errors have."""
+    try:
+        return cat(parts, dim, out=out)
+    except (RuntimeError, TypeError) as error:
+        raise type(error)(f"{name}(): {error}") from None
+
+
 def hstack(tensors, *, out=None):
     """The tensors side by side: joined along dimension 1, or 0 where they are 1-d.
 
@@ -62,7 +70,7 @@ def hstack(tensors, *, out=None):
     """
     from fasttensor.functional.rearranging import atleast_1d
     parts = [atleast_1d(t) for t in tensor_list(tensors, "hstack")]
-    return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
+    return joined("hstack", parts, 0 if parts[0].dim() == 1 else 1, out)
 
 
 def vstack(tensors, *, out=None):
@@ -74,7 +82,7 @@ def vstack(tensors, *, out=None):
             [2]])
     """
     from fasttensor.functional.rearranging import atleast_2d
-    return cat([atleast_2d(t) for t in tensor_list(tensors, "vstack")], 0, out=out)
+    return joined("vstack", [atleast_2d(t) for t in tensor_list(tensors, "vstack")], 0, out)
 
 
 def row_stack(tensors, *, out=None):
@@ -90,7 +98,7 @@ def dstack(tensors, *, out=None):
     tensor([[[1, 2]]])
     """
     from fasttensor.functional.rearranging import atleast_3d
-    return cat([atleast_3d(t) for t in tensor_list(tensors, "dstack")], 2, out=out)
+    return joined("dstack", [atleast_3d(t) for t in tensor_list(tensors, "dstack")], 2, out)
 
 
 def column_stack(tensors, *, out=None):
@@ -244,11 +252,11 @@ def tensor_split(input, indices_or_sections, dim=0):
 def _split_along(input, sections, dim, name, rank):
     need_tensor(input, name)
     if input.dim() < rank:
-        raise RuntimeError(f"{name}(): requires a tensor with at least {rank} dimension{'s' * (rank > 1)}, but got a tensor with {input.dim()} dimensions!")
+        raise RuntimeError(f"{name}(): requires a tensor with at least {rank} dimension{'s' * (rank > 1)}, but got a tensor with {input.dim()} dimensions: {description(input)}")
     if isinstance(sections, int):
         if sections <= 0 or input.shape[dim] % sections:
             raise RuntimeError(f"{name}(): attempted to split along dimension {dim}, but the size of the dimension "
-                               f"{input.shape[dim]} is not divisible by the split_size {sections}!")
+                               f"{input.shape[dim]} is not divisible by the split_size {sections} ({description(input)})!")
     return tensor_split(input, sections, dim)
 
 

@@ -2,6 +2,7 @@
 import math
 import warnings
 
+from .common import describe
 from .joining import cat
 from .losses import cross_entropy
 from .matmul import linear
@@ -49,21 +50,21 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     tensor(1.3863)
     """
     if input.dim() not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+        raise RuntimeError(f"linear_cross_entropy: expected input with dimensionality 1 or 2, got {input.dim()}: {describe(input)}")
     if linear_weight.dim() < 2:
-        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+        raise RuntimeError(f"linear_cross_entropy: expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}: {describe(linear_weight)}")
     features = input.shape[-1]
     if features != linear_weight.shape[-1]:
-        raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), got "
-                           f"{features} and {linear_weight.shape[-1]}, respectively")
+        raise RuntimeError("linear_cross_entropy: expected equal input and linear_weight last dimensions (in_features), got "
+                           f"{features} and {linear_weight.shape[-1]}, respectively ({describe(input, linear_weight)})")
     classes, outs = linear_weight.shape[0], tuple(linear_weight.shape[1:-1])
     if linear_bias is not None and tuple(linear_bias.shape) != (classes, *outs):
-        raise RuntimeError(f"expected linear_bias shape {(classes, *outs)}, got {tuple(linear_bias.shape)}")
+        raise RuntimeError(f"linear_cross_entropy: expected linear_bias shape {(classes, *outs)}, got {tuple(linear_bias.shape)}")
     if outs and input.dim() == 1:
-        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
+        raise RuntimeError(f"linear_cross_entropy: K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
                            f"batched input, (N, {features}), got unbatched input with shape {tuple(input.shape)}")
     if tuple(target.shape) == (*input.shape[:-1], classes, *outs) and ignore_index is not None:
-        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+        raise RuntimeError("linear_cross_entropy: ignore_index cannot be specified when target contains probabilities")
     ignore_index = -100 if ignore_index is None else ignore_index
 
     if options is not None and (outs or label_smoothing or reduction not in ("mean", "sum", "none")

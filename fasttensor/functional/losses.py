@@ -299,7 +299,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             raise ValueError(f"gaussian_nll_loss(): var is of incorrect size, got {description(var)} for {description(input)}")
     if not var.is_meta and bool((all_samples(var) < 0).any()):
         raise ValueError("gaussian_nll_loss(): var has negative entry/entries")
-    low = var.detach().clamp(min=eps) - var.detach()
+    low = (eps - var.detach()).clamp(min=0)         # 0 for infinity, too
     var = var + low                 # the bound is not differentiated
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
@@ -330,6 +330,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     >>> torch.nn.functional.ctc_loss(lp, torch.tensor([[1]]), [2], [1], reduction="sum")
     tensor(0.2877)
     """
+    check_tensor("ctc_loss", log_probs, targets)
     how = reduction_of("ctc_loss", reduction)
     if log_probs.dtype.name not in ("float32", "float64"):
         raise RuntimeError(f"ctc_loss(): log_probs must be float32 or float64, got {description(log_probs)}")

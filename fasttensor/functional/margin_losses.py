@@ -3,7 +3,7 @@ from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick
-from fasttensor.functional.common import check_tensor
+from fasttensor.functional.common import check_tensor, describe
 from fasttensor.functional.distance import pairwise_distance
 from fasttensor.functional.loss_arguments import reduced, reduction_of
 
@@ -66,10 +66,12 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     how = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss(): only p == 1 and p == 2 supported, got {p}")
+    if target.dtype.name != "int64":
+        raise RuntimeError(f"multi_margin_loss(): expected target of dtype int64, got {describe(target)}: use .long()")
     x, y = rows_and_targets("multi_margin_loss", input, target)
     classes = x.size(1)
     if weight is not None and (weight.ndim != 1 or weight.size(0) != classes):
-        raise ValueError(f"multi_margin_loss(): weight must be one-dimensional with {classes} elements, got {description(weight)}")
+        raise RuntimeError(f"multi_margin_loss(): weight must be one-dimensional with {classes} elements, got {description(weight)}")
     check_classes("multi_margin_loss", y, 0, classes)
     y = y.unsqueeze(1)
     inside = positive(margin - apply(Pick, x, y, 1) + x)
@@ -134,7 +136,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     logsigmoid = FUNCTIONS["logsigmoid"]
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     loss = loss if weight is None else loss * weight
-    loss = loss.sum(-1) / input.size(-1)
+    loss = loss.sum(input.ndim - 1) / input.size(-1)
     return reduced(loss, how)
 
 
@@ -151,7 +153,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     how = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(f"triplet_margin_loss(): The anchor, positive, and negative tensors are expected to have the same number of"
-                           f" dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs")
+                           f" dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs ({describe(anchor, positive, negative)})")
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
     return triplet(anchor, positive, negative, margin, swap, how, lambda a, b: pairwise_distance(a, b, p, eps))
@@ -177,7 +179,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
         raise ValueError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(f"triplet_margin_with_distance_loss(): The anchor, positive, and negative tensors are expected to have the same"
-                           f" number of dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs")
+                           f" number of dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs ({describe(anchor, positive, negative)})")
     return triplet(anchor, positive, negative, margin, swap, how, distance_function or pairwise_distance)
 
 

@@ -149,7 +149,7 @@ def check_vectors(name, x, y):
         raise RuntimeError(f"{name}: 1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors ({show(x, y)})")
     if x.dtype != y.dtype:
         raise RuntimeError(
-            f"{name}: expected both vectors to have same dtype, but found {dtype_name(x)} and {dtype_name(y)}"
+            f"{name}: expected both vectors to have same dtype, but found {dtype_name(x)} and {dtype_name(y)} ({show(x, y)})"
         )
     if x.shape != y.shape:
         raise RuntimeError(

@@ -62,7 +62,7 @@ def row_shape(name, input, shape, weight, bias):
     shape = tuple(shape) if not hasattr(shape, "__index__") else (shape,)
     if not shape:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element,"
-                           f" but got normalized_shape = {shape}")
+                           f" but got normalized_shape = {shape} for {description(input)}")
     for key, t in (("weight", weight), ("bias", bias)):
         if t is not None and tuple(t.shape) != shape:
             raise RuntimeError(f"{name}(): Expected {key} to be of same shape as normalized_shape, but got {key} of shape"
@@ -124,7 +124,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     tensor_argument("group_norm", input)
     require_real("group_norm", input)
     if input.ndim < 2:
-        raise RuntimeError(f"group_norm(): Expected at least 2 dimensions for input tensor but received {input.ndim}")
+        raise RuntimeError(f"group_norm(): Expected at least 2 dimensions for input tensor but received {input.ndim} ({description(input)})")
     channels = input.size(1)
     if num_groups <= 0 or channels % num_groups:
         raise RuntimeError(f"group_norm(): Expected number of channels in input to be divisible by num_groups, but got input of shape"

@@ -73,12 +73,12 @@ def regular_windows(name, nd, shape, dtype, kernel_size, stride, padding, dilati
     padding, dilation = spread(padding, nd, name, "padding"), spread(dilation, nd, name, "dilation")
     for label, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) <= 0:
-            raise RuntimeError(f"{name}: {label} should be greater than zero, but got {values}")
+            raise RuntimeError(f"{name}: {label} should be greater than zero, but got {values} for input {list(shape)}")
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
             raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d} for input {list(shape)}")
     return tuple([regular(name, *values, ceil_mode, average) for values in zip(shape[-nd:], kernel, stride, padding, dilation)])
 
 
@@ -223,10 +223,12 @@ def adaptive_lists(name, nd, shape, dtype, output_size):
     if len(output_size) == 1:
         output_size *= nd
     if len(output_size) != nd:
-        raise RuntimeError(f"{name}: output_size must be {nd} values, got {output_size}")
+        raise RuntimeError(f"{name}: output_size must be {nd} values, got {output_size} for input {list(shape)}")
     wanted = [s if n is None else n for s, n in zip(shape[-nd:], output_size)]
     if min(wanted) < 0:
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {output_size}")
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {output_size} for input {list(shape)}")
+    if max(wanted) > 1 << 31:       # the windows of a dimension are listed one by one
+        raise RuntimeError(f"{name}: output_size {output_size} is too large for input {list(shape)}")
     return tuple([adaptive(s, n) for s, n in zip(shape[-nd:], wanted)])
 
 

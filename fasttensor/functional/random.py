@@ -264,7 +264,7 @@ def cauchy_(self, median=0, sigma=1, *, generator=None):
 def exponential_(self, lambd=1, *, generator=None):
     """Fill with numbers of the exponential distribution of rate ``lambd``; RuntimeError for lambd <= 0."""
     if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise RuntimeError(f"exponential_() expects lambda > 0.0, but found lambda={lambd}")
     if self.dtype.name not in _FLOATS:
         raise RuntimeError(f"Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {self.dtype}")
     return _in_place(rules.Exponential, self, backend(self).exponential_, float(lambd), generator)

@@ -31,11 +31,11 @@ def _bounds(op, start, end, step):
         if isinstance(value, complex):
             raise RuntimeError(f"{op}: bounds and step must be real, got {value}")
     if step == 0:
-        raise RuntimeError("step must be nonzero")
+        raise RuntimeError(f"{op}: step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
+        raise RuntimeError(f"{op}: unsupported range: {start} -> {end}")
     if (end < start) if step > 0 else (end > start):
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+        raise RuntimeError(f"{op}: upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
     return start, end, step
 
 
@@ -98,7 +98,7 @@ def arange(
     if dtype is _int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
-            raise RuntimeError("step must be nonzero")
+            raise ValueError("arange: step must be nonzero, but is rounded to 0 in int64: give a floating-point dtype")
         n = max(-((start - end) // step), 0)
     else:
         n = math.ceil((float(end) - float(start)) / step)
@@ -143,7 +143,7 @@ def _line_arguments(op, start, end, steps, dtype, *more):
     if isinstance(steps, float):
         raise TypeError(f"{op}(): argument 'steps' must be int, not float")
     if steps < 0:
-        raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+        raise RuntimeError(f"{op}: number of steps must be non-negative, got {steps}")
     dtype = as_dtype(dtype)
     complex_input = any(isinstance(v, complex) for v in (start, end, *more))
     if dtype is None:
@@ -221,7 +221,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     m = n if m is None else m
     for name, value in (("n", n), ("m", m)):
         if value < 0:
-            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+            raise RuntimeError(f"eye: {name} must be greater or equal to 0, got {value}")
     dtype = as_dtype(dtype)
     if dtype is None:
         dtype = get_default_dtype() if out is None else out.dtype

@@ -66,10 +66,10 @@ def roll(input, shifts, dims=()):
         raise RuntimeError("roll(): `shifts` required")
     if not dims:
         if len(shifts) != 1:
-            raise RuntimeError(f"roll(): shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
+            raise RuntimeError(f"roll(): shifts and dimensions must align. shifts: {len(shifts)}, dims:0 for {description(input)}")
         return apply(Roll, input.reshape(-1), shifts, (0,)).reshape(input.shape)
     if len(shifts) != len(dims):
-        raise RuntimeError(f"roll(): shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        raise RuntimeError(f"roll(): shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)} for {description(input)}")
     if input.dim() == 0:
         raise IndexError(f"roll(): Dimension specified as {dims[0]} but tensor has no dimensions")
     return apply(Roll, input, shifts, tuple(wrap(input, d, "roll") for d in dims))
@@ -87,12 +87,12 @@ def rot90(input, k=1, dims=(0, 1)):
     if not hasattr(k, "__index__"):
         raise TypeError(f"rot90(): argument 'k' (position 2) must be int, not {type(k).__name__}")
     if len(dims) != 2:
-        raise RuntimeError(f"rot90(): expected total rotation dims == 2, but got dims = {len(dims)}")
+        raise RuntimeError(f"rot90(): expected total rotation dims == 2, but got dims = {len(dims)} for {description(input)}")
     if input.dim() < 2:
-        raise RuntimeError(f"rot90(): expected total dims >= 2, but got total dims = {input.dim()}")
+        raise RuntimeError(f"rot90(): expected total dims >= 2, but got total dims = {input.dim()} for {description(input)}")
     a, b = (wrap(input, d, "rot90") for d in dims)
     if a == b:
-        raise RuntimeError(f"rot90(): expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(f"rot90(): expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]} for {description(input)}")
     k %= 4
     if k == 1:
         return flip(input, b).transpose(a, b)
@@ -224,7 +224,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         if not -rank <= d < rank:
             raise IndexError(f"diag_embed(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
     if dim1 % rank == dim2 % rank:
-        raise RuntimeError(f"diag_embed(): diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise RuntimeError(f"diag_embed(): diagonal dimensions cannot be identical {dim1}, {dim2} for {description(input)}")
     return apply(DiagEmbed, input, offset, dim1 % rank, dim2 % rank)
 
 

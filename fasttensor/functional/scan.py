@@ -195,7 +195,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     dims = list(range(input.ndim)) if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)
     dims = [wrap(input, d, "gradient") for d in dims]
     if len(set(dims)) != len(dims):
-        raise RuntimeError("gradient(): dim appears multiple times in the list of dims")
+        raise RuntimeError(f"gradient(): dim appears multiple times in the list of dims {tuple(dims)}")
     if edge_order not in (1, 2):
         raise RuntimeError(f"gradient(): torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
     if spacing is None:
@@ -205,8 +205,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     else:
         steps = [spacing] if isinstance(spacing, Tensor) else list(spacing)
     if len(steps) != len(dims):
-        raise RuntimeError(f"gradient(): expected spacing to be unspecified, a scalar, or it's a list with length equal to"
-                           f" 'self.dim() = {len(dims)}', got {len(steps)}")
+        raise RuntimeError(f"gradient(): expected spacing to be unspecified, a scalar, or as many as the {len(dims)} dims, got"
+                           f" {len(steps)} for {description(input)}")
     for d, h in zip(dims, steps):
         if input.size(d) < edge_order + 1:
             raise RuntimeError(f"gradient(): expected each dimension size to be at least edge_order+1, got {description(input)}")

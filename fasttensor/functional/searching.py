@@ -312,7 +312,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     if not isinstance(bins, (list, tuple)):
         bins = [bins] * dims
     if len(bins) != dims:
-        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input, got {len(bins)} and {dims}.")
+        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input, got {len(bins)} and {dims} ({description(input)}).")
     if range is not None and len(range) != 2 * dims:
         raise RuntimeError(f"histogramdd(): for a {dims}-dimensional histogram range should have {2 * dims} elements, but got {len(range)}")
     edges = [edges_of(x[:, d], bins[d], None if range is None else tuple(range[2 * d:2 * d + 2]), "histogramdd") for d, _ in enumerate(bins)]

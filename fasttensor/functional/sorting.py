@@ -99,7 +99,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     if input.dim() and size == 0:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size, got {description(input)}.")
     if not 1 <= k <= size:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {size}")
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {size} of {description(input)}")
     return pair("kthvalue", *drop(*apply(Kthvalue, input, k - 1, dim), dim, keepdim))
 
 

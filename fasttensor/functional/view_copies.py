@@ -36,7 +36,10 @@ def copied(view, name):
     """The function that gives a contiguous copy of a view."""
     def function(input, *args, out=None, **kwargs):
         check_tensor(name, input)
-        got = view(input, *args, **kwargs)
+        try:
+            got = view(input, *args, **kwargs)
+        except (RuntimeError, IndexError, TypeError) as error:     # the view's messages have its own name
+            raise type(error)(f"{name}(): {error}") from None
         copies = tuple(v.clone().contiguous() for v in got) if isinstance(got, (tuple, list)) else got.clone().contiguous()
         if out is not None and isinstance(copies, tuple):
             give(out, copies, name, True)

@@ -141,9 +141,9 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """exp(-|k - center| / tau); center defaults to the middle, and must for symmetric windows."""
     if tau <= 0:
-        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+        raise ValueError(f"exponential: Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
-        raise ValueError("Center must be None for symmetric windows")
+        raise ValueError(f"exponential: Center must be None for symmetric windows, got {center}: give sym=False")
     middle = (points("exponential", M, sym) - 1) / 2 if center is None else center
     return made("exponential", M, sym, lambda k, n: ((k - middle).abs_() * (-1 / tau)).exp_(), dtype, layout, device, requires_grad)
 
@@ -151,7 +151,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """exp(-((k - middle) / std)^2 / 2)."""
     if std <= 0:
-        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+        raise ValueError(f"gaussian: Standard deviation must be positive, got: {std} instead.")
     return made("gaussian", M, sym, lambda k, n: (((k - (n - 1) / 2) / std).square_() * -0.5).exp_(), dtype, layout, device, requires_grad)
 
 
@@ -163,9 +163,9 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requ
     tensor([0., 1., 0.])
     """
     if not hasattr(a, "__iter__"):
-        raise TypeError("Coefficients must be a list/tuple")
+        raise TypeError(f"general_cosine: Coefficients must be a list/tuple, got {type(a).__name__}")
     if not a:
-        raise ValueError("Coefficients cannot be empty")
+        raise ValueError("general_cosine: Coefficients cannot be empty")
     return made("general_cosine", M, sym, cosines(tuple(a)), dtype, layout, device, requires_grad)
 
 
@@ -187,7 +187,7 @@ def hann(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=Fal
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """I0(beta sqrt(1 - t^2)) / I0(beta) for t from -1 to 1."""
     if beta < 0:
-        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+        raise ValueError(f"kaiser: beta must be non-negative, got: {beta} instead.")
     return made("kaiser", M, sym, kaiser_weight(beta), dtype, layout, device, requires_grad)
 
 
