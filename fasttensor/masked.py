@@ -8,6 +8,7 @@ the mask act as the operation's neutral value.
 tensor(5)
 """
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import need_tensor
 from fasttensor.autograd.batched import all_samples
 from fasttensor.functional import distance, moments, reduction, scan
 from fasttensor.functional import softmax as softmaxes
@@ -30,7 +31,7 @@ def highest(x):
 
 def expanded(name, x, mask):
     """The mask in the input's shape."""
-    if mask.dtype.name != "bool":
+    if need_tensor(mask, name, "mask", 2).dtype.name != "bool":
         raise TypeError(f"masked.{name}: mask must be a bool tensor, got {description(mask)}")
     if mask.ndim > x.ndim:
         raise IndexError(f"masked.{name}: mask {description(mask)} has more dimensions than the input {description(x)}")

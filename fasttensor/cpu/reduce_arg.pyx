@@ -11,7 +11,7 @@ float32, float64 and int64 are searched as they lie; other dtypes through a conv
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 from fasttensor._core.dtype cimport INT64, FLOAT16, FLOAT32, FLOAT64, COMPLEX64, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
+from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "arg_loops.h" nogil:

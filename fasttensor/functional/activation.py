@@ -1,4 +1,5 @@
 """Activations that take more than one row of the table: gelu, prelu, glu."""
+from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.functional.common import check_tensor, describe, give
 
@@ -62,6 +63,8 @@ def glu(input, dim=-1):
     >>> F.glu(torch.tensor([3., 0.]))
     tensor([1.5000])
     """
+    need_tensor(input, "glu", "input", 1)
+    dim = int_of(dim, "glu", "dim")
     if input.dim() == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     n = input.size(dim)

@@ -3,6 +3,7 @@ written; where beta is 0 it is not read at all."""
 
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.checks import real_number
 from fasttensor.autograd.products import try_addmm
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
@@ -42,6 +43,8 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]
     tensor([6., 6., 6.])
     """
+    real_number(beta, "addmm", "beta")
+    real_number(alpha, "addmm", "alpha")
     result = (
         try_addmm(input, mat1, mat2, beta, alpha)
         if out is None and isinstance(mat1, Tensor) and mat1.ndim == 2
@@ -74,6 +77,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addmv(fasttensor.ones(2), fasttensor.ones(2, 3), fasttensor.ones(3))
     tensor([4., 4.])
     """
+    real_number(beta, "addmv", "beta")
+    real_number(alpha, "addmv", "alpha")
     check_tensors("addmv", input, mat, vec)
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"addmv: vector + matrix @ vector expected, got {show(input, mat, vec)}")
@@ -93,6 +98,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     tensor([[3., 4.],
             [6., 8.]])
     """
+    real_number(beta, "addr", "beta")
+    real_number(alpha, "addr", "alpha")
     check_tensors("addr", input, vec1, vec2)
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
@@ -128,6 +135,8 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.baddbmm(fasttensor.ones(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
+    real_number(beta, "baddbmm", "beta")
+    real_number(alpha, "baddbmm", "alpha")
     result = (
         try_addmm(input, batch1, batch2, beta, alpha)
         if out is None and isinstance(batch1, Tensor) and batch1.ndim == 3
@@ -150,6 +159,8 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addbmm(fasttensor.zeros(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1))
     tensor([[6.]])
     """
+    real_number(beta, "addbmm", "beta")
+    real_number(alpha, "addbmm", "alpha")
     check_tensors("addbmm", input, batch1, batch2)
     check_batches("addbmm", batch1, batch2)
     check_dtypes("addbmm", input, batch1, batch2)

@@ -2,8 +2,9 @@
 
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import basic_index, copying, cutting, permuting, reinterpret, tensor_hooks, views, writing
+from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import Rule, apply
-from fasttensor.functional.common import check_tensor
+from fasttensor.functional.common import check_tensor, describe
 
 VIEWS = {**views.METHODS, **permuting.METHODS, **cutting.METHODS}
 FREE = ("reshape", "flatten", "ravel", "unflatten", "permute", "transpose", "swapaxes", "swapdims", "t", "movedim", "moveaxis",
@@ -77,6 +78,7 @@ def is_same_size(input, other):
 
 def _wrap(x, dim, name):
     n = x.ndim or 1
+    dim = int_of(dim, name, "dim")
     if not -n <= dim < n or x.ndim == 0:
         raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim + n if dim < 0 else dim
@@ -84,6 +86,7 @@ def _wrap(x, dim, name):
 
 def broadcast_to(input, size):
     """`input` expanded to `size`."""
+    need_tensor(input, "broadcast_to", "input", 1)
     return input.expand(size)
 
 
@@ -122,6 +125,8 @@ class Split(Rule):
 
 def split_with_sizes(input, split_sizes, dim=0):
     """Consecutive parts of these sizes along a dimension, as views."""
+    need_tensor(input, "split_with_sizes", "input", 1)
+    dim = int_of(dim, "split_with_sizes", "dim")
     d = _wrap(input, dim, "split")
     if any(n < 0 for n in split_sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
@@ -138,6 +143,7 @@ def split(tensor, split_size_or_sections, dim=0):
     >>> [p.shape[0] for p in torch.arange(5).split(2)]
     [2, 2, 1]
     """
+    need_tensor(tensor, "split", "tensor", 1)
     if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     if not hasattr(split_size_or_sections, "__index__"):
@@ -156,6 +162,7 @@ def split(tensor, split_size_or_sections, dim=0):
 
 def unsafe_split(input, split_size, dim=0):
     """:func:`split`, with the method's name for the sizes."""
+    need_tensor(input, "unsafe_split", "input", 1)
     return split(input, split_size, dim)
 
 
@@ -169,6 +176,9 @@ _split_method.__doc__ = split.__doc__
 
 def chunk(input, chunks, dim=0):
     """At most `chunks` parts of equal size (the last may be smaller) along a dimension, as views."""
+    need_tensor(input, "chunk", "input", 1)
+    chunks = int_of(chunks, "chunk", "chunks")
+    dim = int_of(dim, "chunk", "dim")
     if not hasattr(chunks, "__index__"):
         raise TypeError(f"chunk(): argument 'chunks' (position 2) must be int, not {type(chunks).__name__}")
     if chunks <= 0:
@@ -202,8 +212,10 @@ class Unbind(Rule):
 
 def unbind(input, dim=0):
     """A tuple of all indices of a dimension, as views."""
+    need_tensor(input, "unbind", "input", 1)
+    dim = int_of(dim, "unbind", "dim")
     if input.ndim == 0:
-        raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions, got {description(input)}")
+        raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions, got {describe(input)}")
     return apply(Unbind, input, _wrap(input, dim, "unbind"))
 
 

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Unit
 from fasttensor.functional.common import give
@@ -96,6 +97,7 @@ def vecdot(x, y, *, dim=-1, out=None):
     >>> fasttensor.linalg.vecdot(fasttensor.ones(2, 3), fasttensor.ones(3))
     tensor([3., 3.])
     """
+    dim = int_of(dim, "vecdot", "dim")
     check_tensors("linalg.vecdot", x, y)
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input, got {show(x)}")
@@ -118,6 +120,7 @@ def matrix_power(input, n, *, out=None):
     tensor([[1., 3.],
             [0., 1.]])
     """
+    n = int_of(n, "matrix_power", "n")
     check_tensors("linalg.matrix_power", input)
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but got {show(input)}")

@@ -3,6 +3,7 @@
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
+from fasttensor.autograd.checks import need_tensor
 from fasttensor.autograd.generated_functions import FUNCTIONS as F
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import check_tensor, describe
@@ -38,6 +39,7 @@ class ViewAsComplex(Rule):
 
 def view_as_real(input):
     """A complex tensor's real and imaginary parts as a last dimension of size 2, over the same memory."""
+    need_tensor(input, "view_as_real", "input", 1)
     if not input.is_complex():
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {describe(input)}")
     return apply(ViewAsReal, input)
@@ -45,6 +47,7 @@ def view_as_real(input):
 
 def view_as_complex(input):
     """A tensor whose last dimension is 2 as complex numbers over the same memory."""
+    need_tensor(input, "view_as_complex", "input", 1)
     if input.dtype not in (DTYPES["float32"], DTYPES["float64"]):
         raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
     if input.ndim == 0 or input.shape[-1] != 2:
@@ -56,11 +59,13 @@ def view_as_complex(input):
 
 def real(input):
     """The real part, a view for complex tensors."""
+    need_tensor(input, "real", "input", 1)
     return view_as_real(input).select(-1, 0) if input.is_complex() else input
 
 
 def imag(input):
     """The imaginary part as a view; RuntimeError for real tensors."""
+    need_tensor(input, "imag", "input", 1)
     if not input.is_complex():
         raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes: {describe(input)}")
     return view_as_real(input).select(-1, 1)
@@ -74,6 +79,7 @@ def _set_part(part):
 
 def conj(input):
     """The complex conjugate, computed at once (there is no lazy conjugate bit); real tensors come back as they are."""
+    need_tensor(input, "conj", "input", 1)
     return F["conj_physical"](input) if input.is_complex() else input
 
 

@@ -5,6 +5,7 @@ The gradients' formulas: Dumoulin and Visin, "A guide to convolution arithmetic 
 from functools import lru_cache
 
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.conv import Col2im, ConstantPad, Convolution, ConvolutionInput, Im2col
 
@@ -17,11 +18,9 @@ def spread(value, n, function, name):
     """An int, or a sequence of one or n ints, as a tuple of n ints."""
     if type(value) is int:
         return (value,) * n
-    if type(value) is tuple and len(value) == n:
-        return value
     try:
-        found = tuple(int(v) for v in value) if hasattr(value, "__len__") else (value.__index__(),) * n
-    except (TypeError, AttributeError, ValueError):
+        found = tuple([v.__index__() for v in value]) if getattr(value, "ndim", hasattr(value, "__len__")) else (value.__index__(),) * n
+    except (TypeError, AttributeError):
         raise TypeError(f"{function}(): argument '{name}' must be an int or a tuple of ints, not {type(value).__name__}") from None
     if len(found) == 1:
         found *= n
@@ -60,7 +59,7 @@ def window_arguments(name, nd, shape, weight, stride, padding, dilation, groups,
         raise RuntimeError(f"{name}: non-positive stride is not supported, got {stride}")
     if min(dilation) <= 0:
         raise RuntimeError(f"{name}: dilation should be greater than zero, but got {dilation}")
-    if groups <= 0:
+    if int_of(groups, name, "groups") <= 0:
         raise RuntimeError(f"{name}: non-positive groups is not supported, got {groups}")
     if type(padding) is not str:
         padding = spread(padding, nd, name, "padding")
@@ -211,6 +210,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
     >>> torch.nn.functional.conv_transpose1d(torch.tensor([[[1., 2.]]]), torch.tensor([[[1., 1.]]]), stride=2)
     tensor([[[1., 1., 2., 2.]]])
     """
+    groups = int_of(groups, "conv_transpose1d", "groups")
     return transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -224,6 +224,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     >>> torch.nn.functional.conv_transpose2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 3, 3)).shape
     torch.Size([1, 1, 4, 4])
     """
+    groups = int_of(groups, "conv_transpose2d", "groups")
     return transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -237,6 +238,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     >>> torch.nn.functional.conv_transpose3d(torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)).sum().item()
     8.0
     """
+    groups = int_of(groups, "conv_transpose3d", "groups")
     return transpose("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -282,6 +284,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     tensor([[[0., 2.],
              [1., 3.]]])
     """
+    need_tensor(input, "unfold", "input", 1)
     options = window_options("unfold", kernel_size, dilation, padding, stride)
     shape = list(input.shape)
     if input.dim() not in (3, 4) or 0 in shape[-3:]:

@@ -38,6 +38,7 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
 
     A: (..., n, n) of float32, float64 or complex; only its lower (`upper`: upper) triangle is read.
     """
+    flag("linalg_cholesky_ex", "upper", upper)
     square("linalg.cholesky_ex", A)
     factor, info = apply(CholeskyEx, A, bool(upper))
     if check_errors:
@@ -53,6 +54,7 @@ def linalg_cholesky(A, *, upper=False, out=None):
     tensor([[2., 0.],
             [1., 2.]])
     """
+    flag("linalg_cholesky", "upper", upper)
     square("linalg.cholesky", A)
     factor, info = apply(CholeskyEx, A, bool(upper))
     check("linalg.cholesky", info, not_positive)
@@ -72,6 +74,7 @@ def cholesky(input, upper=False, *, out=None):
 
 def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """LU in one matrix, int32 pivots counted from 1, and info: 0 or the place of a zero on U's diagonal."""
+    flag("linalg_lu_factor_ex", "pivot", pivot)
     matrix("linalg.lu_factor_ex", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor_ex: LU without pivoting is not implemented on the CPU")
@@ -93,6 +96,7 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
     >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
+    flag("linalg_lu_factor", "pivot", pivot)
     matrix("linalg.lu_factor", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
@@ -145,6 +149,7 @@ def split(data):
 
 def linalg_lu(A, *, pivot=True, out=None):
     """A = P @ L @ U with a permutation P, unit lower L (..., m, k), upper U (..., k, n)."""
+    flag("linalg_lu", "pivot", pivot)
     matrix("linalg.lu", A)
     found = linalg_lu_factor_ex(A, pivot=pivot)
     return deliver("linalg.lu", out, LuResult(*lu_unpack(found.LU, found.pivots)), True)
@@ -152,6 +157,7 @@ def linalg_lu(A, *, pivot=True, out=None):
 
 def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
     """L and D of A = L D L^T (L^H where `hermitian`) in one matrix, pivots, and info."""
+    flag("linalg_ldl_factor_ex", "hermitian", hermitian)
     square("linalg.ldl_factor_ex", A)
     data, pivots, info = backend(A).sytrf(A.detach(), bool(hermitian))
     data = data.tril()
@@ -166,6 +172,7 @@ def singular_block(value):
 
 def linalg_ldl_factor(A, *, hermitian=False, out=None):
     """`linalg.ldl_factor_ex` that raises LinAlgError for a singular D."""
+    flag("linalg_ldl_factor", "hermitian", hermitian)
     found = linalg_ldl_factor_ex(A, hermitian=hermitian)
     check("torch.linalg.ldl_factor_ex", found.info, singular_block)
     return deliver("linalg.ldl_factor", out, LdlFactorResult(found.LD, found.pivots), True)

@@ -14,6 +14,8 @@ def wrap_all(x, dim, name):
     if hasattr(dim, "__index__"):
         d = wrap(x, dim, name)
         return (d,) if x.ndim else None
+    if not isinstance(dim, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not {type(dim).__name__}")
     dims = tuple(wrap(x, d, name) for d in dim)
     if len(set(dims)) != len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)

@@ -1,5 +1,6 @@
 """Vector norms, and distances between vectors."""
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.distance import Cdist
 from fasttensor.autograd.rules.reduce import Norm
@@ -37,6 +38,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    flag("norm", "keepdim", keepdim)
     if isinstance(p, str) and p == "nuc":
         from fasttensor.functional.linalg_norm import matrix_norm
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
@@ -57,6 +59,7 @@ def dist(input, other, p=2):
     >>> torch.dist(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 4.0]))
     tensor(5.)
     """
+    real_number(p, "dist", "p")
     check_tensor("dist", input, other)
     return norm(input - other, p)
 
@@ -68,6 +71,9 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     >>> torch.renorm(torch.tensor([[3.0, 4.0]]), 2, 0, 1.0)
     tensor([[0.6000, 0.8000]])
     """
+    real_number(p, "renorm", "p")
+    dim = int_of(dim, "renorm", "dim")
+    real_number(maxnorm, "renorm", "maxnorm")
     tensor_argument("renorm", input)
     if isinstance(p, complex) or not p > 0:
         raise RuntimeError(f"renorm(): non-positive-norm not supported, got p={p}")
@@ -89,6 +95,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
+    dim = int_of(dim, "cosine_similarity", "dim")
     check_tensor("cosine_similarity", x1, x2)
     for name, x in (("x1", x1), ("x2", x2)):
         if not x.dtype.is_floating_point:
@@ -112,6 +119,9 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     >>> torch.pairwise_distance(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
     tensor([5.])
     """
+    real_number(p, "pairwise_distance", "p")
+    real_number(eps, "pairwise_distance", "eps")
+    flag("pairwise_distance", "keepdim", keepdim)
     check_tensor("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
@@ -126,6 +136,9 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
+    need_tensor(x1, "cdist", "x1", 1)
+    need_tensor(x2, "cdist", "x2", 2)
+    real_number(p, "cdist", "p")
     for x in (x1, x2):
         if not x.dtype.is_floating_point:
             raise RuntimeError(f"cdist only supports floating-point dtypes, got {description(x1)} and {description(x2)}")
@@ -159,6 +172,7 @@ def pdist(input, p=2.0):
     >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
     tensor([5.])
     """
+    real_number(p, "pdist", "p")
     tensor_argument("pdist", input)
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")

@@ -160,7 +160,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if num_samples <= 0:
         raise RuntimeError(f"multinomial: cannot sample n_sample <= 0 samples, got num_samples={num_samples} for {description(input)}")
     if not replacement and num_samples > input.shape[-1]:
-        raise RuntimeError(f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples={num_samples}, {description(input)}")
+        raise RuntimeError(f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement:"
+                           f" num_samples={num_samples}, {description(input)}")
     if input.shape[-1] > 1 << 24:
         raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {input.shape[-1]}")
     return finish(backend(input).multinomial(input.detach(), num_samples, replacement, generator), out)

@@ -4,6 +4,7 @@ import warnings
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import is_inside, spread_draws
+from fasttensor.autograd.checks import flag, real_number
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.dropout import NativeDropout, RreluWithNoise
@@ -190,6 +191,8 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, ge
     >>> fasttensor.nn.functional.rrelu(fasttensor.tensor([-1.0, 1.0]), 0.5, 0.5)
     tensor([-0.5000,  1.0000])
     """
+    real_number(upper, "rrelu", "upper")
+    flag("rrelu", "training", training)
     must_be_tensor("rrelu", input)
     if not lower <= upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: rrelu got lower={lower}, upper={upper}")

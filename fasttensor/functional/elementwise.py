@@ -3,6 +3,7 @@
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
+from fasttensor.autograd.checks import need_tensor, real_number
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
 from fasttensor.functional.common import check_tensor, describe, give, in_place
 from fasttensor.functional.results import RESULTS
@@ -239,6 +240,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
 def logit(input, eps=None, *, out=None):
     """log(x / (1 - x)), with x first bounded to [eps, 1 - eps] where `eps` is given."""
+    if eps is not None:
+        real_number(eps, "logit", "eps")
     return F["_logit"](input, out=out) if eps is None else F["_logit_eps"](input, eps, out=out)
 
 
@@ -322,6 +325,7 @@ def mvlgamma(input, p, *, out=None):
 
 def frexp(input, *, out=None):
     """Mantissa in [0.5, 1) and int32 exponent with input = mantissa * 2 ** exponent."""
+    need_tensor(input, "frexp", "input", 1)
     if not input.is_floating_point():
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {describe(input)}")
     magnitude = input.detach().abs()

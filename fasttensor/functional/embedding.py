@@ -1,4 +1,5 @@
 """Tables of vectors looked up by number: embedding, embedding_bag, one_hot."""
+from fasttensor.autograd.checks import flag, int_of, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Embedding
 from fasttensor.autograd.rules.embedding_bag import EmbeddingBag
@@ -70,6 +71,18 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1]), w, torch.tensor([0]), mode="sum")
     tensor([[4., 6.]])
     """
+    if offsets is not None:
+        need_tensor(offsets, "embedding_bag", "offsets", 3)
+    if max_norm is not None:
+        real_number(max_norm, "embedding_bag", "max_norm")
+    real_number(norm_type, "embedding_bag", "norm_type")
+    flag("embedding_bag", "scale_grad_by_freq", scale_grad_by_freq)
+    flag("embedding_bag", "sparse", sparse)
+    if per_sample_weights is not None:
+        need_tensor(per_sample_weights, "embedding_bag", "per_sample_weights", 9)
+    flag("embedding_bag", "include_last_offset", include_last_offset)
+    if padding_idx is not None:
+        padding_idx = int_of(padding_idx, "embedding_bag", "padding_idx")
     if not isinstance(weight, Tensor) or weight.dtype.itemsize == 8 and not weight.is_floating_point():
         input, weight = weight, input            # the order of PyTorch's first versions
     check_input(input, weight, "embedding_bag")
@@ -114,6 +127,7 @@ def one_hot(tensor, num_classes=-1):
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    num_classes = int_of(num_classes, "one_hot", "num_classes")
     need_tensor(tensor, "one_hot", "self", 1)
     if tensor.dtype.name != "int64":
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, got {description(tensor)}.")

@@ -1,7 +1,7 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
 from fasttensor.autograd.batched import find_level, is_inside, spread
-from fasttensor.autograd.checks import check_vector, index_select_dim
+from fasttensor.autograd.checks import check_vector, index_select_dim, flag
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
@@ -211,6 +211,8 @@ def index_put_(self, indices, values, accumulate=False):
 
 def index_put(input, indices, values, accumulate=False):
     """Out-of-place version of ``Tensor.index_put_``."""
+    need_tensor(input, "index_put", "input", 1)
+    flag("index_put", "accumulate", accumulate)
     return index_put_(fresh(input, *indices, values), indices, values, accumulate)
 
 
@@ -289,6 +291,8 @@ def index_add(input, dim, index, source, *, alpha=1):
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
+    need_tensor(input, "index_add", "input", 1)
+    need_tensor(source, "index_add", "source", 4)
     return index_add_(fresh(input, index, source), dim, index, source, alpha=alpha)
 
 
@@ -306,6 +310,7 @@ def index_copy(input, dim, index, source):
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.]))
     tensor([0., 0., 5.])
     """
+    need_tensor(input, "index_copy", "input", 1)
     return index_copy_(fresh(input, index, source), dim, index, source)
 
 
@@ -343,6 +348,7 @@ def index_fill(input, dim, index, value):
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0]), 7)
     tensor([7., 0., 0.])
     """
+    need_tensor(input, "index_fill", "input", 1)
     return index_fill_(fresh(input, index, value), dim, index, value)
 
 

@@ -1,4 +1,5 @@
 """Tensors put together: cat, stack and the shapes numpy has names for; splitting; products of lists."""
+from fasttensor.autograd.checks import flag, int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import Cat, Stack
 from fasttensor.autograd.index_arguments import join_arguments
@@ -199,6 +200,8 @@ def combinations(input, r=2, with_replacement=False):
             [1, 3],
             [2, 3]])
     """
+    r = int_of(r, "combinations", "r")
+    flag("combinations", "with_replacement", with_replacement)
     import itertools
     need_tensor(input, "combinations")
     if input.dim() != 1:
@@ -232,6 +235,8 @@ def tensor_split(input, indices_or_sections, dim=0):
             raise RuntimeError("tensor_split(): expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
                                f"int64 tensor, but got {description(indices_or_sections)}")
         indices_or_sections = indices_or_sections.tolist()
+    elif not isinstance(indices_or_sections, (int, tuple, list)) and not hasattr(indices_or_sections, "__array__"):
+        raise TypeError(f"tensor_split(): argument 'indices_or_sections' must be int or tuple of ints, not {type(indices_or_sections).__name__}")
     if isinstance(indices_or_sections, int):
         n = indices_or_sections
         if n <= 0:
@@ -252,7 +257,8 @@ def tensor_split(input, indices_or_sections, dim=0):
 def _split_along(input, sections, dim, name, rank):
     need_tensor(input, name)
     if input.dim() < rank:
-        raise RuntimeError(f"{name}(): requires a tensor with at least {rank} dimension{'s' * (rank > 1)}, but got a tensor with {input.dim()} dimensions: {description(input)}")
+        raise RuntimeError(f"{name}(): requires a tensor with at least {rank} dimension{'s' * (rank > 1)},"
+                           f" but got a tensor with {input.dim()} dimensions: {description(input)}")
     if isinstance(sections, int):
         if sections <= 0 or input.shape[dim] % sections:
             raise RuntimeError(f"{name}(): attempted to split along dimension {dim}, but the size of the dimension "
@@ -274,6 +280,7 @@ def hsplit(input, *args, indices=None, sections=None):
     >>> torch.hsplit(torch.tensor([1, 2]), 2)
     (tensor([1]), tensor([2]))
     """
+    need_tensor(input, "hsplit", "input", 1)
     return _split_along(input, sections_of(args, indices, sections, "hsplit"), 0 if input.dim() == 1 else 1, "hsplit", 1)
 
 

@@ -1,5 +1,6 @@
 """The norms of ``linalg``: of vectors, of matrices, and the one that chooses between them."""
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import flag, int_of
 from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
 from fasttensor.functional.distance import INF, vector
 
@@ -14,6 +15,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    flag("vector_norm", "keepdim", keepdim)
     return vector("linalg.vector_norm", x, ord, dim, keepdim, dtype, out)
 
 
@@ -24,6 +26,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
+    flag("matrix_norm", "keepdim", keepdim)
     name = "linalg.matrix_norm"
     tensor_argument(name, A)
     A = A if dtype is None else A.to(dtype)
@@ -71,6 +74,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
     tensor(4.)
     """
+    flag("norm", "keepdim", keepdim)
     tensor_argument("linalg.norm", A)
     if ord is None:
         return vector("linalg.norm", A, 2, dim, keepdim, dtype, out)
@@ -127,6 +131,9 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     >>> torch.linalg.diagonal(torch.eye(2))
     tensor([1., 1.])
     """
+    offset = int_of(offset, "diagonal", "offset")
+    dim1 = int_of(dim1, "diagonal", "dim1")
+    dim2 = int_of(dim2, "diagonal", "dim2")
     return tensor_argument("linalg.diagonal", A).diagonal(offset, dim1, dim2)
 
 

@@ -6,6 +6,7 @@ from .common import describe
 from .joining import cat
 from .losses import cross_entropy
 from .matmul import linear
+from fasttensor.autograd.checks import need_tensor
 
 __all__ = []
 METHODS = {}
@@ -49,6 +50,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     >>> F.linear_cross_entropy(torch.zeros(2, 3), torch.zeros(4, 3), torch.tensor([0, 1]))
     tensor(1.3863)
     """
+    need_tensor(input, "linear_cross_entropy", "input", 1)
+    need_tensor(linear_weight, "linear_cross_entropy", "linear_weight", 2)
+    need_tensor(target, "linear_cross_entropy", "target", 3)
     if input.dim() not in (1, 2):
         raise RuntimeError(f"linear_cross_entropy: expected input with dimensionality 1 or 2, got {input.dim()}: {describe(input)}")
     if linear_weight.dim() < 2:

@@ -2,6 +2,7 @@
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples
+from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.loss import CtcLoss, NllLoss
@@ -113,6 +114,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
+    if weight is not None:
+        need_tensor(weight, "nll_loss", "weight", 3)
+    ignore_index = int_of(ignore_index, "nll_loss", "ignore_index")
     check_tensor("nll_loss", input, target)
     how = reduction_of("nll_loss", reduction, size_average, reduce)
     if not input.dtype.is_floating_point:
@@ -185,6 +189,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
+    real_number(beta, "smooth_l1_loss", "beta")
     check_tensor("smooth_l1_loss", input, target)
     how = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     if beta < 0:
@@ -201,6 +206,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     >>> torch.nn.functional.huber_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
+    real_number(delta, "huber_loss", "delta")
     check_tensor("huber_loss", input, target)
     how = reduction_of("huber_loss", reduction)
     if not delta > 0:
@@ -216,6 +222,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.6931)
     """
+    if weight is not None:
+        need_tensor(weight, "binary_cross_entropy", "weight", 3)
     check_tensor("binary_cross_entropy", input, target)
     how = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     if input.shape != target.shape:
@@ -238,6 +246,10 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
+    if weight is not None:
+        need_tensor(weight, "binary_cross_entropy_with_logits", "weight", 3)
+    if pos_weight is not None:
+        need_tensor(pos_weight, "binary_cross_entropy_with_logits", "pos_weight", 7)
     check_tensor("binary_cross_entropy_with_logits", input, target)
     how = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     if target.shape != input.shape:
@@ -256,6 +268,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     >>> torch.nn.functional.kl_div(torch.tensor([-0.6931]), torch.tensor([1.0]), reduction="sum")
     tensor(0.6931)
     """
+    flag("kl_div", "log_target", log_target)
     check_tensor("kl_div", input, target)
     how = "batchmean" if reduction == "batchmean" else reduction_of("kl_div", reduction, size_average, reduce)
     loss = FUNCTIONS["_kl_div_log" if log_target else "_kl_div"](input, target)
@@ -271,6 +284,9 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(1.)
     """
+    flag("poisson_nll_loss", "log_input", log_input)
+    flag("poisson_nll_loss", "full", full)
+    real_number(eps, "poisson_nll_loss", "eps")
     check_tensor("poisson_nll_loss", input, target)
     how = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()

@@ -1,6 +1,7 @@
 """Losses that compare scores or distances with a margin, written over other functions."""
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
+from fasttensor.autograd.checks import flag, need_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick
 from fasttensor.functional.common import check_tensor, describe
@@ -25,6 +26,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.25]), torch.tensor([-1.0]))
     tensor(0.7500)
     """
+    real_number(margin, "hinge_embedding_loss", "margin")
     check_tensor("hinge_embedding_loss", input, target)
     how = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     apart = positive(margin - input).masked_fill(target == 1, 0)
@@ -39,6 +41,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
     """
+    real_number(margin, "margin_ranking_loss", "margin")
     check_tensor("margin_ranking_loss", input1, input2, target)
     how = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
@@ -62,6 +65,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([0]))
     tensor(0.7500)
     """
+    real_number(margin, "multi_margin_loss", "margin")
+    if weight is not None:
+        need_tensor(weight, "multi_margin_loss", "weight", 5)
     check_tensor("multi_margin_loss", input, target)
     how = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     if p not in (1, 2):
@@ -149,6 +155,8 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=3.0)
     tensor(1.0000)
     """
+    real_number(margin, "triplet_margin_loss", "margin")
+    flag("triplet_margin_loss", "swap", swap)
     check_tensor("triplet_margin_loss", anchor, positive, negative)
     how = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -174,12 +182,17 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     >>> torch.nn.functional.triplet_margin_with_distance_loss(a, a, b, margin=3.0)
     tensor(1.0000)
     """
+    need_tensor(anchor, "triplet_margin_with_distance_loss", "anchor", 1)
+    need_tensor(positive, "triplet_margin_with_distance_loss", "positive", 2)
+    need_tensor(negative, "triplet_margin_with_distance_loss", "negative", 3)
+    real_number(margin, "triplet_margin_with_distance_loss", "margin")
     how = reduction_of("triplet_margin_with_distance_loss", reduction)
     if margin <= 0:
         raise ValueError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(f"triplet_margin_with_distance_loss(): The anchor, positive, and negative tensors are expected to have the same"
-                           f" number of dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs ({describe(anchor, positive, negative)})")
+                           f" number of dimensions, but got: {anchor.ndim}D, {positive.ndim}D,"
+                           f" and {negative.ndim}D inputs ({describe(anchor, positive, negative)})")
     return triplet(anchor, positive, negative, margin, swap, how, distance_function or pairwise_distance)
 
 
@@ -191,6 +204,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))
     tensor(1.)
     """
+    real_number(margin, "cosine_embedding_loss", "margin")
     check_tensor("cosine_embedding_loss", input1, input2, target)
     how = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:

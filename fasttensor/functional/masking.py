@@ -1,5 +1,6 @@
 """Masks and flat positions: masked_fill, masked_select, masked_scatter, nonzero, take, put."""
 from fasttensor.autograd.batched import spread
+from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
 from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
@@ -16,6 +17,7 @@ def take(input, index):
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
+    need_tensor(input, "take", "input", 1)
     need_tensor(index, "take", "index", 2)
     if index.dtype.name != "int64":
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {description(index)}")
@@ -35,6 +37,10 @@ def put(input, index, source, accumulate=False):
     tensor([[0., 5.],
             [6., 0.]])
     """
+    need_tensor(input, "put", "input", 1)
+    need_tensor(index, "put", "index", 2)
+    need_tensor(source, "put", "source", 3)
+    flag("put", "accumulate", accumulate)
     if source.dtype is not input.dtype:
         raise RuntimeError(f"put(): self and source expected to have the same dtype, but got {description(input)} and {description(source)}")
     if index.dtype.name != "int64":
@@ -138,6 +144,7 @@ def masked_scatter(input, mask, source):
     >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
+    need_tensor(source, "masked_scatter", "source", 3)
     need_tensor(input, "masked_scatter")
     bool_mask(mask, "masked_scatter")
     if source.dtype is not input.dtype:
@@ -165,6 +172,7 @@ def nonzero(input, *, as_tuple=False, out=None):
     tensor([[0, 1],
             [1, 0]])
     """
+    flag("nonzero", "as_tuple", as_tuple)
     need_tensor(input, "nonzero")
     x = input.detach()
     if as_tuple:

@@ -54,6 +54,8 @@ def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
     >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
+    if unbiased is not None:
+        flag("var", "unbiased", unbiased)
     if names:
         dim, keepdim = numpy_names("var", names, dim, keepdim)
     dim, correction, keepdim = moment_arguments("var", args, dim, unbiased, correction, keepdim)
@@ -67,6 +69,8 @@ def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
     >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
+    if unbiased is not None:
+        flag("std", "unbiased", unbiased)
     if names:
         dim, keepdim = numpy_names("std", names, dim, keepdim)
     dim, correction, keepdim = moment_arguments("std", args, dim, unbiased, correction, keepdim)
@@ -80,6 +84,8 @@ def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
+    if unbiased is not None:
+        flag("var_mean", "unbiased", unbiased)
     dim, correction, keepdim = moment_arguments("var_mean", args, dim, unbiased, correction, keepdim)
     return moment("var_mean", rules.VarMean, False, True, input, dim, correction, keepdim)
 
@@ -91,6 +97,8 @@ def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
+    if unbiased is not None:
+        flag("std_mean", "unbiased", unbiased)
     dim, correction, keepdim = moment_arguments("std_mean", args, dim, unbiased, correction, keepdim)
     return moment("std_mean", rules.StdMean, True, True, input, dim, correction, keepdim)
 

@@ -1,5 +1,6 @@
 """Normalisations under the names and argument orders of the ``torch`` namespace."""
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import int_of, need_tensor, real_number
 from fasttensor.functional import norm as functions
 from fasttensor.functional.arguments import with_out
 from fasttensor.functional.norm import group_norm, layer_norm, normalized
@@ -37,6 +38,11 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     >>> torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)[1]
     tensor([2.])
     """
+    if weight is not None:
+        need_tensor(weight, "native_layer_norm", "weight", 3)
+    if bias is not None:
+        need_tensor(bias, "native_layer_norm", "bias", 4)
+    real_number(eps, "native_layer_norm", "eps")
     y = layer_norm(input, normalized_shape, weight, bias, eps)
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
     var, mean = statistics(input.detach(), dims, True)
@@ -72,6 +78,16 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
     """
+    need_tensor(input, "native_group_norm", "input", 1)
+    if weight is not None:
+        need_tensor(weight, "native_group_norm", "weight", 2)
+    if bias is not None:
+        need_tensor(bias, "native_group_norm", "bias", 3)
+    N = int_of(N, "native_group_norm", "N")
+    C = int_of(C, "native_group_norm", "C")
+    HxW = int_of(HxW, "native_group_norm", "HxW")
+    group = int_of(group, "native_group_norm", "group")
+    real_number(eps, "native_group_norm", "eps")
     if input.numel() != N * C * HxW:
         raise RuntimeError(f"native_group_norm(): input {description(input)} does not have N={N}, C={C} and {HxW} elements a channel")
     y = group_norm(input, group, weight, bias, eps)

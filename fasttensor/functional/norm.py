@@ -1,5 +1,6 @@
 """Normalisations: batch, layer, group, instance, RMS and local response norm, and normalize."""
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import norm as rules
 from fasttensor.functional.dims import deliver, tensor_argument
@@ -11,7 +12,7 @@ EPSILON = {6: 2.0 ** -10, 7: 2.0 ** -7, 8: 2.0 ** -23, 9: 2.0 ** -52}
 
 def check_channels(name, channels, **given):
     for key, t in given.items():
-        if t is not None and (t.ndim != 1 or t.size(0) != channels):
+        if t is not None and (need_tensor(t, name, key, 2).ndim != 1 or t.size(0) != channels):
             raise RuntimeError(f"{name}(): {key} should contain {channels} elements, got {description(t)}")
 
 
@@ -59,12 +60,14 @@ def normalized(input, weight, bias, running_mean, running_var, training, momentu
 
 
 def row_shape(name, input, shape, weight, bias):
+    if not hasattr(shape, "__index__") and not isinstance(shape, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'normalized_shape' must be tuple of ints, not {type(shape).__name__}")
     shape = tuple(shape) if not hasattr(shape, "__index__") else (shape,)
     if not shape:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element,"
                            f" but got normalized_shape = {shape} for {description(input)}")
     for key, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != shape:
+        if t is not None and tuple(need_tensor(t, name, key, 2).shape) != shape:
             raise RuntimeError(f"{name}(): Expected {key} to be of same shape as normalized_shape, but got {key} of shape"
                                f" {tuple(t.shape)} and normalized_shape = {shape}")
     if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape):]) != shape:
@@ -101,6 +104,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1., 1.])
     """
+    if weight is not None:
+        need_tensor(weight, "rms_norm", "weight", 3)
     tensor_argument("rms_norm", input)
     dims, n = row_shape("rms_norm", input, normalized_shape, weight, None)
     if input.dtype.is_complex:
@@ -121,6 +126,12 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
     tensor([[-1.0000,  1.0000]])
     """
+    num_groups = int_of(num_groups, "group_norm", "num_groups")
+    if weight is not None:
+        need_tensor(weight, "group_norm", "weight", 3)
+    if bias is not None:
+        need_tensor(bias, "group_norm", "bias", 4)
+    real_number(eps, "group_norm", "eps")
     tensor_argument("group_norm", input)
     require_real("group_norm", input)
     if input.ndim < 2:
@@ -141,6 +152,16 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
+    if running_mean is not None:
+        need_tensor(running_mean, "instance_norm", "running_mean", 2)
+    if running_var is not None:
+        need_tensor(running_var, "instance_norm", "running_var", 3)
+    if weight is not None:
+        need_tensor(weight, "instance_norm", "weight", 4)
+    if bias is not None:
+        need_tensor(bias, "instance_norm", "bias", 5)
+    flag("instance_norm", "use_input_stats", use_input_stats)
+    real_number(eps, "instance_norm", "eps")
     tensor_argument("instance_norm", input)
     if input.ndim < 2:
         raise RuntimeError(f"instance_norm(): expected [batch, channels, ...], got {description(input)}")
@@ -172,6 +193,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     >>> torch.nn.functional.local_response_norm(torch.zeros(1, 2, 3), 2).shape
     torch.Size([1, 2, 3])
     """
+    need_tensor(input, "local_response_norm", "input", 1)
+    size = int_of(size, "local_response_norm", "size")
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if input.numel() == 0:

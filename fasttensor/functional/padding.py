@@ -1,5 +1,6 @@
 """Padding of the last dimensions, and channels traded for space."""
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.conv import ConstantPad
 
@@ -146,6 +147,8 @@ def pixel_shuffle(input, upscale_factor):
     tensor([[[0., 1.],
              [2., 3.]]])
     """
+    need_tensor(input, "pixel_shuffle", "input", 1)
+    upscale_factor = int_of(upscale_factor, "pixel_shuffle", "upscale_factor")
     r = factor_of("pixel_shuffle", upscale_factor)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
@@ -167,6 +170,8 @@ def pixel_unshuffle(input, downscale_factor):
     >>> torch.pixel_unshuffle(torch.arange(4.).view(1, 2, 2), 2).shape
     torch.Size([4, 1, 1])
     """
+    need_tensor(input, "pixel_unshuffle", "input", 1)
+    downscale_factor = int_of(downscale_factor, "pixel_unshuffle", "downscale_factor")
     r = factor_of("pixel_unshuffle", downscale_factor)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
@@ -187,6 +192,8 @@ def channel_shuffle(input, groups):
     >>> torch.channel_shuffle(torch.arange(4.).view(1, 4, 1), 2).flatten()
     tensor([0., 2., 1., 3.])
     """
+    need_tensor(input, "channel_shuffle", "input", 1)
+    groups = int_of(groups, "channel_shuffle", "groups")
     if input.dim() < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     if groups <= 0:

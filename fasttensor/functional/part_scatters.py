@@ -1,4 +1,5 @@
 """Copies of a tensor in which a part that a view would show is replaced."""
+from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import ViewScatter
 from fasttensor.functional.arguments import need_tensor, with_out, wrap
@@ -23,6 +24,9 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     tensor([[1., 0.],
             [0., 1.]])
     """
+    offset = int_of(offset, "diagonal_scatter", "offset")
+    dim1 = int_of(dim1, "diagonal_scatter", "dim1")
+    dim2 = int_of(dim2, "diagonal_scatter", "dim2")
     return into_part(input, src, lambda t: t.diagonal(offset, dim1, dim2), "diagonal_scatter")
 
 
@@ -34,6 +38,8 @@ def select_scatter(input, src, dim, index):
     tensor([[0., 0.],
             [1., 1.]])
     """
+    dim = int_of(dim, "select_scatter", "dim")
+    index = int_of(index, "select_scatter", "index")
     return into_part(input, src, lambda t: t.select(dim, index), "select_scatter")
 
 
@@ -45,6 +51,11 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
     tensor([0., 1., 1.])
     """
+    if start is not None:
+        start = int_of(start, "slice_scatter", "start")
+    if end is not None:
+        end = int_of(end, "slice_scatter", "end")
+    step = int_of(step, "slice_scatter", "step")
     check_tensor("slice_scatter", input, src)
     if input.ndim == 0:
         raise IndexError("slice_scatter: slice() cannot be applied to a 0-dim tensor")
@@ -63,6 +74,9 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
+    need_tensor(input, "as_strided_scatter", "input", 1)
+    if storage_offset is not None:
+        storage_offset = int_of(storage_offset, "as_strided_scatter", "storage_offset")
     def part(t):
         return t.as_strided(size, stride, storage_offset)
     offset = input.storage_offset()

@@ -2,6 +2,7 @@
 from functools import lru_cache
 
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.checks import flag, int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import pool as rules
 from fasttensor.functional.common import give
@@ -78,7 +79,8 @@ def regular_windows(name, nd, shape, dtype, kernel_size, stride, padding, dilati
         if p < 0:
             raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d} for input {list(shape)}")
+            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got"
+                               f" pad={p}, kernel_size={k} and dilation={d} for input {list(shape)}")
     return tuple([regular(name, *values, ceil_mode, average) for values in zip(shape[-nd:], kernel, stride, padding, dilation)])
 
 
@@ -120,6 +122,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[3., 2.]])
     """
+    flag("max_pool1d", "ceil_mode", ceil_mode)
     values, indices = max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return (values, indices) if return_indices else values
 
@@ -135,6 +138,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     tensor([[[ 5.,  7.],
              [13., 15.]]])
     """
+    flag("max_pool2d", "ceil_mode", ceil_mode)
     values, indices = max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return (values, indices) if return_indices else values
 
@@ -149,6 +153,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     >>> torch.nn.functional.max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2).item()
     7.0
     """
+    flag("max_pool3d", "ceil_mode", ceil_mode)
     values, indices = max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return (values, indices) if return_indices else values
 
@@ -186,6 +191,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[2., 1.]])
     """
+    flag("avg_pool1d", "ceil_mode", ceil_mode)
+    flag("avg_pool1d", "count_include_pad", count_include_pad)
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -198,6 +205,10 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     >>> torch.nn.functional.avg_pool2d(torch.arange(4.).view(1, 2, 2), 2).item()
     1.5
     """
+    flag("avg_pool2d", "ceil_mode", ceil_mode)
+    flag("avg_pool2d", "count_include_pad", count_include_pad)
+    if divisor_override is not None:
+        divisor_override = int_of(divisor_override, "avg_pool2d", "divisor_override")
     y = avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return y if out is None else give(out, y, "avg_pool2d", True)
 
@@ -211,6 +222,10 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     >>> torch.nn.functional.avg_pool3d(torch.ones(1, 2, 2, 2), 2).item()
     1.0
     """
+    flag("avg_pool3d", "ceil_mode", ceil_mode)
+    flag("avg_pool3d", "count_include_pad", count_include_pad)
+    if divisor_override is not None:
+        divisor_override = int_of(divisor_override, "avg_pool3d", "divisor_override")
     y = avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return y if out is None else give(out, y, "avg_pool3d", True)
 

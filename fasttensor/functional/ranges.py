@@ -7,6 +7,7 @@ from fasttensor._core.device import get_default_device
 from fasttensor._core.dispatch import backend_of
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.checks import int_of, real_number
 from fasttensor.cpu import creation as kernels
 from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, makers, number, only_strided
 
@@ -166,6 +167,7 @@ def linspace(
     >>> fasttensor.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    steps = int_of(steps, "linspace", "steps")
     if layout is not None:
         only_strided("linspace", layout)
     if dtype is None and out is not None:
@@ -194,6 +196,8 @@ def logspace(
     >>> fasttensor.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    steps = int_of(steps, "logspace", "steps")
+    real_number(base, "logspace", "base")
     if layout is not None:
         only_strided("logspace", layout)
     if dtype is None and out is not None:
@@ -216,6 +220,9 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     tensor([[1., 0.],
             [0., 1.]])
     """
+    n = int_of(n, "eye", "n")
+    if m is not None:
+        m = int_of(m, "eye", "m")
     if layout is not None:
         only_strided("eye", layout)
     m = n if m is None else m
@@ -239,11 +246,17 @@ def _triangle(op, row, col, offset, dtype, device, upper):
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Row and column numbers, shape (2, count), of a row x col matrix's lower triangle."""
+    row = int_of(row, "tril_indices", "row")
+    col = int_of(col, "tril_indices", "col")
+    offset = int_of(offset, "tril_indices", "offset")
     return _triangle("tril_indices", row, col, offset, dtype, device, False)
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Row and column numbers, shape (2, count), of a row x col matrix's upper triangle."""
+    row = int_of(row, "triu_indices", "row")
+    col = int_of(col, "triu_indices", "col")
+    offset = int_of(offset, "triu_indices", "offset")
     return _triangle("triu_indices", row, col, offset, dtype, device, True)
 
 

@@ -1,4 +1,5 @@
 """Elements moved about: flip, roll, rot90, repeat, tile, triangles, diagonals, writes into a part."""
+from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
@@ -34,6 +35,7 @@ def fliplr(input):
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
+    need_tensor(input, "fliplr", "input", 1)
     if input.dim() < 2:
         raise RuntimeError(f"fliplr(): Input must be >= 2-d, got {description(input)}.")
     return flip(input, 1)
@@ -46,6 +48,7 @@ def flipud(input):
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
+    need_tensor(input, "flipud", "input", 1)
     if input.dim() < 1:
         raise RuntimeError(f"flipud(): Input must be >= 1-d, got {description(input)}.")
     return flip(input, 0)
@@ -83,6 +86,7 @@ def rot90(input, k=1, dims=(0, 1)):
     tensor([[2, 4],
             [1, 3]])
     """
+    k = int_of(k, "rot90", "k")
     need_tensor(input, "rot90")
     if not hasattr(k, "__index__"):
         raise TypeError(f"rot90(): argument 'k' (position 2) must be int, not {type(k).__name__}")
@@ -111,6 +115,7 @@ def repeat(self, *args, repeats=None):
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
+    need_tensor(self, "repeat", "self", 1)
     need_sizes(args, repeats, "repeat", "repeats")
     repeats = ints(args if repeats is None else (repeats,), "repeat")
     if len(repeats) < self.dim():
@@ -128,6 +133,7 @@ def tile(input, *args, dims=None):
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
+    need_tensor(input, "tile", "input", 1)
     need_sizes(args, dims, "tile", "dims")
     dims = ints(args if dims is None else (dims,), "tile")
     return repeat(input, [1] * (input.dim() - len(dims)) + dims)
@@ -193,6 +199,7 @@ def tril(input, diagonal=0):
     tensor([[1, 0],
             [3, 4]])
     """
+    diagonal = int_of(diagonal, "tril", "diagonal")
     return apply(Tril, check_matrix(input, "tril"), diagonal)
 
 
@@ -205,6 +212,7 @@ def triu(input, diagonal=0):
     tensor([[1, 2],
             [0, 4]])
     """
+    diagonal = int_of(diagonal, "triu", "diagonal")
     return apply(Triu, check_matrix(input, "triu"), diagonal)
 
 
@@ -216,6 +224,9 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     tensor([[1, 0],
             [0, 2]])
     """
+    offset = int_of(offset, "diag_embed", "offset")
+    dim1 = int_of(dim1, "diag_embed", "dim1")
+    dim2 = int_of(dim2, "diag_embed", "dim2")
     need_tensor(input, "diag_embed")
     rank = input.dim() + 1
     if input.dim() == 0:
@@ -236,6 +247,7 @@ def diag(input, diagonal=0):
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
+    diagonal = int_of(diagonal, "diag", "diagonal")
     need_tensor(input, "diag")
     if input.dim() == 1:
         return diag_embed(input, diagonal)
@@ -252,6 +264,8 @@ def diagflat(input, offset=0):
     tensor([[1, 0],
             [0, 2]])
     """
+    need_tensor(input, "diagflat", "input", 1)
+    offset = int_of(offset, "diagflat", "offset")
     return diag_embed(input.reshape(-1), offset)
 
 

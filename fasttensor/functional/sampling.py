@@ -5,6 +5,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import Rule, apply, recording
 from fasttensor.autograd.rules.again import gradients_again
+from fasttensor.autograd.checks import flag, int_of
 from fasttensor.functional.common import check_tensor
 from fasttensor.functional.elementwise import where
 from fasttensor.functional.ranges import arange
@@ -161,6 +162,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     >>> torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.]]]])
     """
+    if align_corners is not None:
+        flag("grid_sample", "align_corners", align_corners)
     check_tensor("grid_sample", input, grid)
     if mode not in MODES:
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -184,11 +187,17 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
     """:func:`grid_sampler` for images."""
+    interpolation_mode = int_of(interpolation_mode, "grid_sampler_2d", "interpolation_mode")
+    padding_mode = int_of(padding_mode, "grid_sampler_2d", "padding_mode")
+    flag("grid_sampler_2d", "align_corners", align_corners)
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
     """:func:`grid_sampler` for volumes."""
+    interpolation_mode = int_of(interpolation_mode, "grid_sampler_3d", "interpolation_mode")
+    padding_mode = int_of(padding_mode, "grid_sampler_3d", "padding_mode")
+    flag("grid_sampler_3d", "align_corners", align_corners)
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

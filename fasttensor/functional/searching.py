@@ -1,5 +1,6 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
 from fasttensor._core.dtype import DTYPES, promote_types
+from fasttensor.autograd.checks import int_of, real_number
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 from fasttensor.functional.dims import flag
 
@@ -137,6 +138,10 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
     tensor([1, 2])
     """
+    flag("searchsorted", "out_int32", out_int32)
+    flag("searchsorted", "right", right)
+    if sorter is not None:
+        need_tensor(sorter, "searchsorted", "sorter", 6)
     from fasttensor.functional.data import tensor
     need_tensor(sorted_sequence, "searchsorted", "sorted_sequence", 1)
     edges = sorted_sequence.detach()
@@ -174,6 +179,8 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     >>> torch.bucketize(torch.tensor([3, 6, 9]), torch.tensor([1, 3, 5, 7, 9]))
     tensor([1, 3, 4])
     """
+    flag("bucketize", "out_int32", out_int32)
+    flag("bucketize", "right", right)
     need_tensor(boundaries, "bucketize", "boundaries", 2)
     if boundaries.dim() != 1:
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got {description(boundaries)}")
@@ -190,6 +197,9 @@ def bincount(input, weights=None, minlength=0):
     >>> torch.bincount(torch.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
+    if weights is not None:
+        need_tensor(weights, "bincount", "weights", 2)
+    minlength = int_of(minlength, "bincount", "minlength")
     need_tensor(input, "bincount")
     if input.is_floating_point() or input.is_complex() or input.dtype.name == "bool":
         raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}")
@@ -240,6 +250,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
+    real_number(min, "histc", "min")
+    real_number(max, "histc", "max")
     from fasttensor.functional.ranges import linspace
     need_tensor(input, "histc")
     if bins <= 0:
@@ -278,6 +290,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
+    if weight is not None:
+        need_tensor(weight, "histogram", "weight", 4)
+    flag("histogram", "density", density)
     need_tensor(input, "histogram")
     if not input.is_floating_point():
         raise NotImplementedError(f"histogram(): not implemented for {description(input)}; convert with .float()")
@@ -304,6 +319,9 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if weight is not None:
+        need_tensor(weight, "histogramdd", "weight", 4)
+    flag("histogramdd", "density", density)
     need_tensor(input, "histogramdd")
     if input.dim() < 2:
         raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {description(input)}")
@@ -312,7 +330,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     if not isinstance(bins, (list, tuple)):
         bins = [bins] * dims
     if len(bins) != dims:
-        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input, got {len(bins)} and {dims} ({description(input)}).")
+        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input, got"
+                           f" {len(bins)} and {dims} ({description(input)}).")
     if range is not None and len(range) != 2 * dims:
         raise RuntimeError(f"histogramdd(): for a {dims}-dimensional histogram range should have {2 * dims} elements, but got {len(range)}")
     edges = [edges_of(x[:, d], bins[d], None if range is None else tuple(range[2 * d:2 * d + 2]), "histogramdd") for d, _ in enumerate(bins)]

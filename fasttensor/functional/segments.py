@@ -1,6 +1,7 @@
 """Rarely used neighbours of indexing: segment_reduce, nonzero_static, fill_diagonal_, embedding_renorm_."""
 from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import all_samples
+from fasttensor.autograd.checks import int_of
 from fasttensor.functional.arguments import check_writable, deliver, description, need_tensor
 from fasttensor.functional.embedding import renorm_rows
 from fasttensor.functional.masking import nonzero
@@ -64,6 +65,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
             [ 2],
             [-1]])
     """
+    size = int_of(size, "nonzero_static", "size")
     if size < 0:
         raise RuntimeError(f"nonzero_static(): 'size' must be an non-negative integer, got {size}")
     if input.is_meta:

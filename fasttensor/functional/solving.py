@@ -4,6 +4,7 @@ from math import prod
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
+from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
 from fasttensor.functional.dims import deliver, tensor_argument
@@ -112,6 +113,9 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     tensor([[1.],
             [2.]])
     """
+    flag("solve_triangular", "upper", upper)
+    flag("solve_triangular", "left", left)
+    flag("solve_triangular", "unitriangular", unitriangular)
     name = "linalg.solve_triangular"
     square(name, A, B)
     if B.shape[-2 if left else -1] != A.shape[-1]:
@@ -162,6 +166,8 @@ def lu_solution(name, LU, pivots, B, left, adjoint, out):
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """x of A @ x = B, A^H @ x = B (adjoint) or x @ A = B (left=False), by the factors of `linalg.lu_factor`."""
+    flag("linalg_lu_solve", "left", left)
+    flag("linalg_lu_solve", "adjoint", adjoint)
     return lu_solution("linalg.lu_solve", LU, pivots, B, left, adjoint, out)
 
 
@@ -177,6 +183,7 @@ def cholesky_solve(B, L, upper=False, *, out=None):
     >>> torch.cholesky_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]]))
     tensor([[1.]])
     """
+    flag("cholesky_solve", "upper", upper)
     name = "cholesky_solve"
     square(name, L, B)
     if B.shape[-2] != L.shape[-1]:
@@ -193,12 +200,14 @@ def cholesky_inverse(L, upper=False, *, out=None):
     >>> torch.cholesky_inverse(torch.tensor([[2.0]]))
     tensor([[0.2500]])
     """
+    flag("cholesky_inverse", "upper", upper)
     square("cholesky_inverse", L)
     return deliver("cholesky_inverse", out, apply(CholeskyInverse, L, bool(upper)))
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """x of A @ x = B by the factors of `linalg.ldl_factor`. No gradient."""
+    flag("ldl_solve", "hermitian", hermitian)
     name = "linalg.ldl_solve"
     square(name, LD, B)
     tensor_argument(name, pivots)
@@ -268,6 +277,8 @@ def orgqr(input, tau, *, out=None):
 
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     """Q @ other, other @ Q (left=False), or with Q^H (transpose): Q is the square product of `geqrf`'s reflections."""
+    flag("ormqr", "left", left)
+    flag("ormqr", "transpose", transpose)
     name = "ormqr"
     check_reflectors(name, input, tau)
     matrix(name, input, other)

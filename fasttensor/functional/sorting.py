@@ -1,5 +1,5 @@
 """Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
-from fasttensor.autograd.checks import topk_arguments
+from fasttensor.autograd.checks import topk_arguments, int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
 from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, RESULTS, with_out, wrap
@@ -27,6 +27,8 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
+    if stable is not None:
+        flag("sort", "stable", stable)
     need_tensor(input, "sort")
     flag("sort", "descending", descending)
     made = named(SortResult, apply(Sort, input, wrap(input, dim, "sort"), bool(descending), bool(stable)))
@@ -47,6 +49,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
     >>> torch.argsort(torch.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
+    flag("argsort", "stable", stable)
     need_tensor(input, "argsort")
     flag("argsort", "descending", descending)
     return apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending), bool(stable))[1]
@@ -74,6 +77,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
+    flag("topk", "largest", largest)
+    flag("topk", "sorted", sorted)
     k, dim = topk_arguments(input, k, dim)
     made = named(TopkResult, apply(Topk, input, k, dim, bool(largest)))
     return made if out is None else deliver(out, made, "topk", True)
@@ -93,6 +98,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
     tensor(2)
     """
+    k = int_of(k, "kthvalue", "k")
+    flag("kthvalue", "keepdim", keepdim)
     need_tensor(input, "kthvalue")
     dim = wrap(input, dim, "kthvalue")
     size = input.shape[dim] if input.dim() else 1

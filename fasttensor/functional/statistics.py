@@ -1,6 +1,7 @@
 """Small results from whole tensors: trace, cross, vander, cov, corrcoef, equal, allclose, isclose."""
 from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.batched import all_samples
+from fasttensor.autograd.checks import flag, int_of, real_number
 from fasttensor.functional.arguments import backend, description, need_tensor, with_out, wrap
 from fasttensor.functional.common import check_tensor
 
@@ -104,6 +105,9 @@ def linalg_vander(x, *, N=None):
             [1, 2, 4],
             [1, 3, 9]])
     """
+    need_tensor(x, "linalg_vander", "x", 1)
+    if N is not None:
+        N = int_of(N, "linalg_vander", "N")
     if N is not None and N <= 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
     x = x if x.dim() else x.reshape(1)
@@ -120,6 +124,10 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     tensor([[ 2., -2.],
             [-2.,  2.]])
     """
+    if fweights is not None:
+        need_tensor(fweights, "cov", "fweights", 3)
+    if aweights is not None:
+        need_tensor(aweights, "cov", "aweights", 4)
     need_tensor(input, "cov")
     if input.dim() > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {description(input)}")
@@ -203,6 +211,9 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1., 2.1]))
     tensor([ True, False])
     """
+    real_number(rtol, "isclose", "rtol")
+    real_number(atol, "isclose", "atol")
+    flag("isclose", "equal_nan", equal_nan)
     need_tensor(input, "isclose")
     need_tensor(other, "isclose", "other", 2)
     if input.dtype is not other.dtype:
@@ -231,6 +242,8 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     >>> torch.allclose(torch.tensor([1.]), torch.tensor([1. + 1e-9]))
     True
     """
+    real_number(rtol, "allclose", "rtol")
+    real_number(atol, "allclose", "atol")
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 

@@ -2,6 +2,7 @@
 import warnings
 
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import flag, int_of, need_tensor
 from fasttensor.functional.conv import fold
 from fasttensor.functional.dims import tensor_argument
 from fasttensor.functional.fft import FFT
@@ -42,6 +43,15 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     >>> torch.stft(torch.ones(16), 4, window=torch.ones(4), return_complex=True).shape
     torch.Size([3, 17])
     """
+    n_fft = int_of(n_fft, "stft", "n_fft")
+    if hop_length is not None:
+        hop_length = int_of(hop_length, "stft", "hop_length")
+    if window is not None:
+        need_tensor(window, "stft", "window", 5)
+    if onesided is not None:
+        flag("stft", "onesided", onesided)
+    if return_complex is not None:
+        flag("stft", "return_complex", return_complex)
     tensor_argument("stft", input)
     if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(f"stft({description(input)}): expected a tensor of floating point or complex values")
@@ -93,6 +103,15 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     >>> torch.istft(torch.stft(x, 8, window=window, return_complex=True), 8, window=window).shape
     torch.Size([16])
     """
+    n_fft = int_of(n_fft, "istft", "n_fft")
+    if hop_length is not None:
+        hop_length = int_of(hop_length, "istft", "hop_length")
+    if win_length is not None:
+        win_length = int_of(win_length, "istft", "win_length")
+    if window is not None:
+        need_tensor(window, "istft", "window", 5)
+    flag("istft", "center", center)
+    flag("istft", "return_complex", return_complex)
     tensor_argument("istft", input)
     if not input.is_complex():
         raise RuntimeError(f"istft requires a complex-valued input tensor matching the output from stft with return_complex=True, got {description(input)}")

@@ -2,6 +2,7 @@
 import math
 
 from fasttensor._core.tensor import description
+from fasttensor.autograd.checks import need_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.pool import MaxUnpool
 from fasttensor.functional.common import check_tensor
@@ -104,6 +105,8 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
     tensor([[[0., 3.],
              [0., 0.]]])
     """
+    need_tensor(input, "max_unpool2d", "input", 1)
+    need_tensor(indices, "max_unpool2d", "indices", 2)
     return max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -116,6 +119,8 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     >>> torch.nn.functional.max_unpool3d(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 1, 1, dtype=torch.int64), 2).shape
     torch.Size([1, 2, 2, 2])
     """
+    need_tensor(input, "max_unpool3d", "input", 1)
+    need_tensor(indices, "max_unpool3d", "indices", 2)
     return max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -183,6 +188,8 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
     >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, output_size=3).shape
     torch.Size([1, 3, 3])
     """
+    if _random_samples is not None:
+        need_tensor(_random_samples, "fractional_max_pool2d", "_random_samples", 6)
     values, indices = fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
     return (values, indices) if return_indices else values
 

@@ -7,6 +7,7 @@ harmonic analysis with the discrete Fourier transform".
 from math import pi
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor.autograd.checks import int_of, real_number
 from fasttensor.functional.ranges import arange
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
@@ -135,11 +136,14 @@ def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
 
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """Half a period of the sine."""
+    M = int_of(M, "cosine", "M")
     return made("cosine", M, sym, lambda k, n: ((k + 0.5) * (pi / n) - pi / 2).cos_(), dtype, layout, device, requires_grad)
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """exp(-|k - center| / tau); center defaults to the middle, and must for symmetric windows."""
+    M = int_of(M, "exponential", "M")
+    real_number(tau, "exponential", "tau")
     if tau <= 0:
         raise ValueError(f"exponential: Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -150,6 +154,8 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """exp(-((k - middle) / std)^2 / 2)."""
+    M = int_of(M, "gaussian", "M")
+    real_number(std, "gaussian", "std")
     if std <= 0:
         raise ValueError(f"gaussian: Standard deviation must be positive, got: {std} instead.")
     return made("gaussian", M, sym, lambda k, n: (((k - (n - 1) / 2) / std).square_() * -0.5).exp_(), dtype, layout, device, requires_grad)
@@ -186,6 +192,7 @@ def hann(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=Fal
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """I0(beta sqrt(1 - t^2)) / I0(beta) for t from -1 to 1."""
+    real_number(beta, "kaiser", "beta")
     if beta < 0:
         raise ValueError(f"kaiser: beta must be non-negative, got: {beta} instead.")
     return made("kaiser", M, sym, kaiser_weight(beta), dtype, layout, device, requires_grad)
