@@ -2,16 +2,18 @@
 
 `tools/keep_programs.py` writes what PyTorch prints, and compares the two libraries' times.
 """
+import importlib.util
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 import fasttensor
 
-sys.path.insert(0, str(Path(__file__).parent / "programs"))
-import cases
+# by its place: benches has a folder of the same name, which another test imports
+SPEC = importlib.util.spec_from_file_location("program_cases", Path(__file__).parent / "programs" / "cases.py")
+cases = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(cases)
 
 
 @pytest.mark.parametrize("case", cases.CASES)

@@ -19,7 +19,7 @@ cdef bint place(object dim, Py_ssize_t n, Py_ssize_t *found) except -1:
     return True
 
 
-def int_of(value, name, argument):
+def int_of(value, name, argument, position=None):
     """A Python int from what Python takes as an index; True is a slip, as is a tensor with several elements."""
     if type(value) is int:
         return value
@@ -28,7 +28,8 @@ def int_of(value, name, argument):
             return value.__index__()
         except TypeError:
             pass
-    raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+    where = f" (position {position})" if position else ""
+    raise TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(value).__name__}")
 
 
 cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
@@ -136,7 +137,7 @@ def index_select_dim(x, dim, index):
 def topk_arguments(x, k, dim):
     """(k, dim) of a topk after its checks; a tensor without dimensions has one element and k 1."""
     cdef Py_ssize_t size
-    k = int_of(k, "topk", "k")
+    k = int_of(k, "topk", "k", 2)
     need_tensor(x, "topk")
     dim = wrap_of(x, dim, "topk")
     size = (<Tensor>x).sizes[<Py_ssize_t>dim] if (<Tensor>x).rank else 1

@@ -333,7 +333,8 @@ def unflatten(input, dim, sizes):
     for s in sizes:
         total *= s
     if total != x.sizes[d]:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({x.sizes[d]}) in the input tensor {describe(x)}")
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({x.sizes[d]})"
+                           f" in the input tensor {describe(x)}")
     return view(x, sizes_of(x)[:d] + tuple(sizes) + sizes_of(x)[d + 1:])
 
 

@@ -3,7 +3,6 @@ written; where beta is 0 it is not read at all."""
 
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd.checks import real_number
 from fasttensor.autograd.products import try_addmm
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
@@ -13,15 +12,22 @@ from fasttensor.functional.matmul import check_batches, check_dtypes, check_matr
 __all__ = ["_addmm_activation", "addbmm", "addmm", "addmv", "addr", "baddbmm"]
 
 
-def check_factors(name, x, **factors):
-    for key, value in factors.items():
-        if isinstance(value, (bool, int)):
-            continue
-        if isinstance(value, complex):
-            if not x.is_complex():
-                raise RuntimeError(f"{name}: argument {key} must not be a complex number for {show(x)}")
-        elif isinstance(value, Tensor):
-            raise TypeError(f"{name}(): argument '{key}' must be Number, not Tensor")
+def factors(name, x, beta, alpha):
+    """beta and alpha as Python numbers, from Python's and numpy's numbers and tensors without dimensions."""
+    return factor(name, x, "beta", beta), factor(name, x, "alpha", alpha)
+
+
+def factor(name, x, key, value):
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, complex):
+        if not x.is_complex():
+            raise RuntimeError(f"{name}: argument {key} must not be a complex number for {show(x)}")
+        return value
+    # a tensor's gradient would be lost
+    if getattr(value, "ndim", 1) or not hasattr(value, "item") or getattr(value, "requires_grad", False):
+        raise TypeError(f"{name}(): argument '{key}' must be Number, not {type(value).__name__}")
+    return factor(name, x, key, value.item())
 
 
 def expanded(name, c, shape):
@@ -43,8 +49,6 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]
     tensor([6., 6., 6.])
     """
-    real_number(beta, "addmm", "beta")
-    real_number(alpha, "addmm", "alpha")
     result = (
         try_addmm(input, mat1, mat2, beta, alpha)
         if out is None and isinstance(mat1, Tensor) and mat1.ndim == 2
@@ -56,7 +60,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if mat1.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"addmm: mat1 and mat2 must be matrices, got {show(mat1, mat2)}")
     check_dtypes("addmm", input, mat1, mat2)
-    check_factors("addmm", input, beta=beta, alpha=alpha)
+    beta, alpha = factors("addmm", input, beta, alpha)
     check_matrix_sizes("addmm", mat1, mat2)
     addend = expanded("addmm", input, (mat1.shape[0], mat2.shape[1]))
     return give(out, apply(Addmm, addend, mat1, mat2, beta, alpha), "addmm", True)
@@ -77,13 +81,11 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addmv(fasttensor.ones(2), fasttensor.ones(2, 3), fasttensor.ones(3))
     tensor([4., 4.])
     """
-    real_number(beta, "addmv", "beta")
-    real_number(alpha, "addmv", "alpha")
     check_tensors("addmv", input, mat, vec)
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"addmv: vector + matrix @ vector expected, got {show(input, mat, vec)}")
     check_dtypes("addmv", input, mat, vec)
-    check_factors("addmv", input, beta=beta, alpha=alpha)
+    beta, alpha = factors("addmv", input, beta, alpha)
     if mat.shape[1] != vec.shape[0]:
         raise RuntimeError(f"addmv: size mismatch, got mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
     addend = expanded("addmv", input, (mat.shape[0],)).unsqueeze(1)
@@ -98,13 +100,12 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     tensor([[3., 4.],
             [6., 8.]])
     """
-    real_number(beta, "addr", "beta")
-    real_number(alpha, "addr", "alpha")
     check_tensors("addr", input, vec1, vec2)
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
+    whole = next((t for t in (input, vec1, vec2) if t.is_complex()), input)
+    beta, alpha = factors("addr", whole, beta, alpha)
     if input.dtype == vec1.dtype == vec2.dtype and (input.is_floating_point() or input.is_complex()):
-        check_factors("addr", input, beta=beta, alpha=alpha)
         addend = expanded("addr", input, (vec1.shape[0], vec2.shape[0]))
         return give(out, apply(Addmm, addend, vec1.unsqueeze(1), vec2.unsqueeze(0), beta, alpha), "addr")
     boolean = all(repr(t.dtype) == "torch.bool" for t in (input, vec1, vec2))
@@ -135,8 +136,6 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.baddbmm(fasttensor.ones(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
-    real_number(beta, "baddbmm", "beta")
-    real_number(alpha, "baddbmm", "alpha")
     result = (
         try_addmm(input, batch1, batch2, beta, alpha)
         if out is None and isinstance(batch1, Tensor) and batch1.ndim == 3
@@ -147,7 +146,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     check_tensors("baddbmm", input, batch1, batch2)
     check_batches("baddbmm", batch1, batch2)
     check_dtypes("baddbmm", input, batch1, batch2)
-    check_factors("baddbmm", input, beta=beta, alpha=alpha)
+    beta, alpha = factors("baddbmm", input, beta, alpha)
     addend = expanded("baddbmm", input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     return give(out, apply(Baddbmm, addend, batch1, batch2, beta, alpha), "baddbmm", True)
 
@@ -159,11 +158,10 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     >>> fasttensor.addbmm(fasttensor.zeros(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1))
     tensor([[6.]])
     """
-    real_number(beta, "addbmm", "beta")
-    real_number(alpha, "addbmm", "alpha")
     check_tensors("addbmm", input, batch1, batch2)
     check_batches("addbmm", batch1, batch2)
     check_dtypes("addbmm", input, batch1, batch2)
+    beta, alpha = factors("addbmm", input, beta, alpha)
     b, n, m = batch1.shape
     # The sum over the batch is a product over (batch, m) at once.
     return addmm(

@@ -40,7 +40,7 @@ def is_inference(input):
 
 def get_device(input):
     """The index of the GPU that holds the tensor; -1 on the CPU."""
-    return -1 if input.is_cpu else input.device.index or 0
+    return -1 if need_tensor(input, "get_device").is_cpu else input.device.index or 0
 
 
 def is_distributed(input):
@@ -126,7 +126,6 @@ class Split(Rule):
 def split_with_sizes(input, split_sizes, dim=0):
     """Consecutive parts of these sizes along a dimension, as views."""
     need_tensor(input, "split_with_sizes", "input", 1)
-    dim = int_of(dim, "split_with_sizes", "dim")
     d = _wrap(input, dim, "split")
     if any(n < 0 for n in split_sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
@@ -143,7 +142,7 @@ def split(tensor, split_size_or_sections, dim=0):
     >>> [p.shape[0] for p in torch.arange(5).split(2)]
     [2, 2, 1]
     """
-    need_tensor(tensor, "split", "tensor", 1)
+    need_tensor(tensor, "split", "tensor")
     if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     if not hasattr(split_size_or_sections, "__index__"):
@@ -176,11 +175,8 @@ _split_method.__doc__ = split.__doc__
 
 def chunk(input, chunks, dim=0):
     """At most `chunks` parts of equal size (the last may be smaller) along a dimension, as views."""
-    need_tensor(input, "chunk", "input", 1)
-    chunks = int_of(chunks, "chunk", "chunks")
-    dim = int_of(dim, "chunk", "dim")
-    if not hasattr(chunks, "__index__"):
-        raise TypeError(f"chunk(): argument 'chunks' (position 2) must be int, not {type(chunks).__name__}")
+    need_tensor(input, "chunk")
+    chunks = int_of(chunks, "chunk", "chunks", 2)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if input.ndim == 0:
@@ -212,8 +208,7 @@ class Unbind(Rule):
 
 def unbind(input, dim=0):
     """A tuple of all indices of a dimension, as views."""
-    need_tensor(input, "unbind", "input", 1)
-    dim = int_of(dim, "unbind", "dim")
+    need_tensor(input, "unbind")
     if input.ndim == 0:
         raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions, got {describe(input)}")
     return apply(Unbind, input, _wrap(input, dim, "unbind"))

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from fasttensor.autograd.checks import int_of
+from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Unit
 from fasttensor.functional.common import give
@@ -23,7 +23,7 @@ def chain_matmul(*matrices, out=None):
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for place, m in enumerate(matrices):
-        if m.ndim != 2:
+        if need_tensor(m, "chain_matmul", "matrices", place + 1).ndim != 2:
             raise RuntimeError(f"chain_matmul(): Tensor {place} must be a matrix, got {show(m)}")
     return give(out, matrices[0] if len(matrices) == 1 else multi_dot(matrices), "chain_matmul")
 

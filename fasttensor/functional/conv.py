@@ -251,7 +251,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 3), None, [1], [0], [1], False, [0], 1)
     tensor([[[3.]]])
     """
-    nd = weight.dim() - 2
+    nd = need_tensor(weight, "convolution", "weight", 2).dim() - 2
     if nd not in (1, 2, 3):
         raise RuntimeError(f"convolution: expected a weight of 3 to 5 dimensions, got {description(weight)}")
     if transposed:

@@ -298,11 +298,13 @@ def fill(input, value):
 
 def fill_(input, value):
     """Set every element of ``input`` to ``value``."""
+    must_be_tensor("fill_", input)
     return input.fill_(value)
 
 
 def zero_(input):
     """Set every element of ``input`` to zero."""
+    must_be_tensor("zero_", input)
     return input.zero_()
 
 

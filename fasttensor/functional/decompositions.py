@@ -64,6 +64,7 @@ def linalg_cholesky(A, *, upper=False, out=None):
 def cholesky(input, upper=False, *, out=None):
     """See `linalg.cholesky`."""
     flag("cholesky", "upper", upper)
+    tensor_argument("cholesky", input)
     if not input.numel():
         return deliver("cholesky", out, input.clone())
     square("cholesky", input)

@@ -19,8 +19,7 @@ def vector(name, input, ord, dim, keepdim, dtype, out):
     if dtype is not None and input.dtype.is_complex and not x.dtype.is_complex:
         raise RuntimeError(f"{name}(): the dtype of the input ({input.dtype}) should be convertible without narrowing to {dtype}")
     require_float(x, name)
-    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
-        raise TypeError(f"{name}(): ord must be a number, got {ord!r}")
+    ord = real_number(ord, name, "ord")
     dims = wrap_all(x, dim, name)
     if x.numel() == 0 and (ord < 0 or ord == INF):
         for d in range(x.ndim) if dims is None else dims:
@@ -28,7 +27,7 @@ def vector(name, input, ord, dim, keepdim, dtype, out):
                 raise RuntimeError(f"{name} cannot compute the {ord} norm on an empty tensor because the operation does not have an"
                                    f" identity ({description(x)})")
     code = x.dtype.code
-    return deliver(name, out, apply(Norm, x, float(ord), dims, keepdim, REAL.get(code, code)), True)
+    return deliver(name, out, apply(Norm, x, ord, dims, keepdim, REAL.get(code, code)), True)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -123,6 +122,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     real_number(eps, "pairwise_distance", "eps")
     flag("pairwise_distance", "keepdim", keepdim)
     check_tensor("pairwise_distance", x1, x2)
+    from fasttensor.functional.loss_arguments import need_common_shape
+    need_common_shape("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 

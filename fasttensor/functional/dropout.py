@@ -143,6 +143,7 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Zeroes whole channels of an input of shape (N, C, L) or (C, L)."""
     _check("dropout", p, ValueError)
+    must_be_tensor("dropout1d", input)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
                            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
@@ -153,6 +154,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Zeroes whole channels of an input of shape (N, C, H, W); of (N, C, L) too, as before PyTorch 1.12."""
     _check("dropout", p, ValueError)
+    must_be_tensor("dropout2d", input)
     if input.ndim not in (3, 4):
         warnings.warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result in an error in a future "
                       "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide "
@@ -169,6 +171,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Zeroes whole channels of an input of shape (N, C, D, H, W) or (C, D, H, W)."""
     _check("dropout", p, ValueError)
+    must_be_tensor("dropout3d", input)
     if input.ndim not in (4, 5):
         warnings.warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result in an error in a future "
                       "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide "

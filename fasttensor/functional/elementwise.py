@@ -193,7 +193,7 @@ def where(condition, input=None, other=None, *, out=None):
     tensor([1., 0.])
     """
     if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
+        return need_tensor(condition, "where", "condition").nonzero(as_tuple=True)
     check_tensor("where", condition)
     if condition.dtype is not bool_dtype and condition.dtype is not DTYPES["uint8"]:
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")

@@ -1,4 +1,5 @@
 """Functions of nn.functional that `torch` names too, with its own order of arguments, and in-place functions."""
+from fasttensor.autograd.checks import need_tensor
 from fasttensor.autograd.generated_functions import INPLACE, NAMESPACES
 
 from . import embedding as _embedding
@@ -16,7 +17,7 @@ OF_METHODS = ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_",
 
 def _of_method(name):
     def function(input, *args, **kwargs):
-        return getattr(input, name)(*args, **kwargs)
+        return getattr(need_tensor(input, name), name)(*args, **kwargs)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``Tensor.{name}`` as a function."
     return function
@@ -50,7 +51,7 @@ def adjoint(input):
     tensor([[0., 0.],
             [1., 0.]])
     """
-    return input.adjoint()
+    return need_tensor(input, "adjoint").adjoint()
 
 
 def native_channel_shuffle(input, groups):
@@ -86,8 +87,8 @@ def conv_tbc(input, weight, bias, pad=0):
     >>> torch.conv_tbc(torch.ones(4, 1, 2), torch.ones(3, 2, 1), torch.zeros(1)).shape
     torch.Size([2, 1, 1])
     """
-    for name, t in (("input", input), ("weight", weight)):
-        if t.dim() != 3:
+    for place, (name, t) in enumerate((("input", input), ("weight", weight)), 1):
+        if need_tensor(t, "conv_tbc", name, place).dim() != 3:
             raise RuntimeError(f"conv_tbc: {name} must have 3 dims, got shape {tuple(t.shape)}")
     return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)
 

@@ -173,6 +173,7 @@ def number_like(value, x):
 
 
 def check_indices(x, indices, name):
+    need_tensor(x, name, "self", 1)
     indices = list(indices)
     if len(indices) > x.dim() + sum(i is None for i in indices):
         raise IndexError(f"{name}(): too many indices for tensor of dimension {x.dim()} (got {len(indices)})")

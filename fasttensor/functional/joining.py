@@ -7,6 +7,9 @@ from fasttensor.autograd.reinterpret import result_type
 from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, tensor_list, wrap
 from fasttensor.functional.common import can_hold
 
+# Empty sections beyond this number end in an error rather than in hours and the end of memory.
+MOST_EMPTY = 2 ** 24
+
 __all__ = ["cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
            "cartesian_prod", "combinations", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"]
 
@@ -241,6 +244,9 @@ def tensor_split(input, indices_or_sections, dim=0):
         n = indices_or_sections
         if n <= 0:
             raise RuntimeError(f"tensor_split(): number of sections must be larger than 0, got {n}")
+        if n - size > MOST_EMPTY:
+            raise RuntimeError(f"tensor_split(): {n} sections of a dimension of size {size} ({description(input)}) would nearly all be empty;"
+                               f" at most {MOST_EMPTY} empty ones are made")
         small, extra = divmod(size, n)
         cuts = [i * small + min(i, extra) for i in range(1, n)]
     else:

@@ -33,6 +33,20 @@ def broadcast_pair(name, input, target):
     return broadcast(name, input, target)
 
 
+def need_common_shape(name, *tensors):
+    """RuntimeError that names the loss, in place of one of its parts, unless the shapes broadcast."""
+    shape = tensors[0].shape
+    for t in tensors:
+        if t.shape != shape:
+            break
+    else:
+        return
+    rank = max(t.ndim for t in tensors)
+    for i in range(-rank, 0):
+        if len({t.size(i) for t in tensors if -i <= t.ndim} - {1}) > 1:
+            raise RuntimeError(f"{name}(): the shapes of {' and '.join(description(t) for t in tensors)} do not broadcast")
+
+
 def broadcast(name, input, target):
     """Two tensors expanded to their common shape."""
     shape = []

@@ -8,7 +8,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.loss import CtcLoss, NllLoss
 from fasttensor.autograd.rules.softmax import CrossEntropyLoss
 from fasttensor.functional.common import check_tensor
-from fasttensor.functional.loss_arguments import broadcast_pair, reduced, reduction_of
+from fasttensor.functional.loss_arguments import broadcast_pair, need_common_shape, reduced, reduction_of
 from fasttensor.functional.softmax import log_softmax
 
 __all__ = ["ctc_loss", "kl_div", "poisson_nll_loss", "binary_cross_entropy_with_logits", "nll_loss"]
@@ -68,6 +68,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         if target.dtype is INT64 and input.dtype is FLOAT32 and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
             return apply(CrossEntropyLoss, input, target, None, ignore_index, 0.0, "mean")      # what training calls
     how = reduction_of("cross_entropy", reduction, size_average, reduce)
+    if weight is not None:
+        need_tensor(weight, "cross_entropy", "weight", 3)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"cross_entropy(): label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not input.dtype.is_floating_point:
@@ -177,7 +179,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 
 def checked_weight(name, weight, input):
-    if weight is not None and weight.shape != input.shape:
+    if weight is not None and need_tensor(weight, name, "weight", 6).shape != input.shape:
         raise ValueError(f"{name}(): weights and input must have the same size, got {description(weight)} for {description(input)}")
     return weight
 
@@ -227,13 +229,15 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     check_tensor("binary_cross_entropy", input, target)
     how = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     if input.shape != target.shape:
-        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated."
+        raise ValueError(f"binary_cross_entropy(): Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated."
                          " Please ensure they have the same size.")
     values = input.detach()
     values = all_samples(values)
     if input.numel() and not values.is_meta and not bool(((values >= 0) & (values <= 1)).all()):
         raise RuntimeError(f"binary_cross_entropy(): all elements of input should be between 0 and 1, got {description(input)}"
                            " with others; use binary_cross_entropy_with_logits for logits")
+    if weight is not None:
+        need_common_shape("binary_cross_entropy", input, weight)
     loss = FUNCTIONS["_bce"](input, target)
     return reduced(loss if weight is None else loss * weight, how)
 
@@ -253,7 +257,11 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     check_tensor("binary_cross_entropy_with_logits", input, target)
     how = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     if target.shape != input.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+        raise ValueError(f"binary_cross_entropy_with_logits(): Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if weight is not None:
+        need_common_shape("binary_cross_entropy_with_logits", input, weight)
+    if pos_weight is not None:
+        need_common_shape("binary_cross_entropy_with_logits", input, pos_weight)
     if pos_weight is None:
         loss = FUNCTIONS["_bce_logits"](input, target)
     else:
@@ -289,6 +297,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     real_number(eps, "poisson_nll_loss", "eps")
     check_tensor("poisson_nll_loss", input, target)
     how = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
+    need_common_shape("poisson_nll_loss", input, target)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * 3.141592653589793 * target).log()
@@ -317,6 +326,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         raise ValueError("gaussian_nll_loss(): var has negative entry/entries")
     low = (eps - var.detach()).clamp(min=0)         # 0 for infinity, too
     var = var + low                 # the bound is not differentiated
+    need_common_shape("gaussian_nll_loss", input, target, var)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.9189385332046727

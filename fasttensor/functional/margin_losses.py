@@ -6,7 +6,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick
 from fasttensor.functional.common import check_tensor, describe
 from fasttensor.functional.distance import pairwise_distance
-from fasttensor.functional.loss_arguments import reduced, reduction_of
+from fasttensor.functional.loss_arguments import need_common_shape, reduced, reduction_of
 
 __all__ = ["hinge_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "cosine_embedding_loss"]
 METHODS = {}
@@ -29,6 +29,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     real_number(margin, "hinge_embedding_loss", "margin")
     check_tensor("hinge_embedding_loss", input, target)
     how = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
+    need_common_shape("hinge_embedding_loss", input, target)
     apart = positive(margin - input).masked_fill(target == 1, 0)
     together = (input + target * 0).masked_fill(target == -1, 0)
     return reduced(apart + together, how)
@@ -47,6 +48,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
         raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1:"
                            f" {input1.shape}, input2: {input2.shape}, target: {target.shape}")
+    need_common_shape("margin_ranking_loss", input1, input2, target)
     return reduced(positive(-target * (input1 - input2) + margin), how)
 
 
@@ -117,6 +119,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if input.ndim > 2 or input.shape != target.shape or input.ndim and input.size(-1) == 0:
         raise RuntimeError(f"multilabel_margin_loss(): expected input and target of one shape [N, C] or [C], got {description(input)} and"
                            f" {description(target)}")
+    if target.dtype.name != "int64":
+        raise RuntimeError(f"multilabel_margin_loss(): expected target of dtype int64, got {description(target)}: use .long()")
     x, t = (input.reshape(1, -1), target.reshape(1, -1)) if input.ndim < 2 else (input, target)
     check_classes("multilabel_margin_loss", t, -1, x.size(1))
     listed = (t >= 0).long().cumprod(1) == 1
@@ -140,8 +144,11 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     from fasttensor.autograd.generated_functions import FUNCTIONS
     how = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     logsigmoid = FUNCTIONS["logsigmoid"]
+    need_common_shape("multilabel_soft_margin_loss", input, target)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    loss = loss if weight is None else loss * weight
+    if weight is not None:
+        need_common_shape("multilabel_soft_margin_loss", loss, need_tensor(weight, "multilabel_soft_margin_loss", "weight", 3))
+        loss = loss * weight
     loss = loss.sum(input.ndim - 1) / input.size(-1)
     return reduced(loss, how)
 
@@ -164,7 +171,13 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
                            f" dimensions, but got: {anchor.ndim}D, {positive.ndim}D, and {negative.ndim}D inputs ({describe(anchor, positive, negative)})")
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
+    need_pairs("triplet_margin_loss", anchor, positive, negative)
     return triplet(anchor, positive, negative, margin, swap, how, lambda a, b: pairwise_distance(a, b, p, eps))
+
+
+def need_pairs(name, anchor, positive, negative):
+    need_common_shape(name, anchor, positive)
+    need_common_shape(name, anchor, negative)
 
 
 def triplet(anchor, near, far, margin, swap, how, distance):
@@ -193,6 +206,8 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
         raise RuntimeError(f"triplet_margin_with_distance_loss(): The anchor, positive, and negative tensors are expected to have the same"
                            f" number of dimensions, but got: {anchor.ndim}D, {positive.ndim}D,"
                            f" and {negative.ndim}D inputs ({describe(anchor, positive, negative)})")
+    if distance_function is None:
+        need_pairs("triplet_margin_with_distance_loss", anchor, positive, negative)
     return triplet(anchor, positive, negative, margin, swap, how, distance_function or pairwise_distance)
 
 
@@ -211,6 +226,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
         raise RuntimeError(f"cosine_embedding_loss(): expected target [N] with inputs [N, D], or a 0-d target with [D]; got"
                            f" {description(input1)}, {description(input2)} and {description(target)}")
     d = target.ndim
+    need_common_shape("cosine_embedding_loss", input1, input2)
     # the small constant under each root is PyTorch's
     small = 1e-12
     cos = (input1 * input2).sum(d) / (((input1 * input1).sum(d) + small) * ((input2 * input2).sum(d) + small)).sqrt()

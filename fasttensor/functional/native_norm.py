@@ -18,6 +18,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     tensor([[-1.0000],
             [ 1.0000]])
     """
+    need_tensor(input, "batch_norm")
     return normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -61,6 +62,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)[1]
     tensor([2.])
     """
+    need_tensor(input, "native_batch_norm")
     if input.numel() == 0 and training:
         raise RuntimeError(f"native_batch_norm(): input tensor must have at least one element, but got {description(input)}")
     y = normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) if input.numel() else input.clone()

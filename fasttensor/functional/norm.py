@@ -11,8 +11,8 @@ EPSILON = {6: 2.0 ** -10, 7: 2.0 ** -7, 8: 2.0 ** -23, 9: 2.0 ** -52}
 
 
 def check_channels(name, channels, **given):
-    for key, t in given.items():
-        if t is not None and (need_tensor(t, name, key, 2).ndim != 1 or t.size(0) != channels):
+    for place, (key, t) in enumerate(given.items(), 2):
+        if t is not None and (need_tensor(t, name, key, place).ndim != 1 or t.size(0) != channels):
             raise RuntimeError(f"{name}(): {key} should contain {channels} elements, got {description(t)}")
 
 
@@ -39,8 +39,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    tensor_argument("batch_norm", input)
-    check_batch(input, training) if input.ndim >= 2 else None
+    if tensor_argument("batch_norm", input).ndim >= 2:
+        check_batch(input, training)
     return normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -48,15 +48,16 @@ def normalized(input, weight, bias, running_mean, running_var, training, momentu
     require_real("batch_norm", input)
     if input.numel() == 0:
         y = input.clone()
-        y = y if weight is None else y * weight[0]
-        return y if bias is None else y + bias[0]
+        y = y if weight is None else y * need_tensor(weight, "batch_norm", "weight", 4)[0]
+        return y if bias is None else y + need_tensor(bias, "batch_norm", "bias", 5)[0]
     if input.ndim < 2:
         raise RuntimeError(f"batch_norm(): expected [batch, channels, ...], got {description(input)}")
     check_channels("batch_norm", input.size(1), running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
     return apply(rules.BatchNorm, input, weight, bias, running_mean, running_var, training,
-                 0.0 if momentum is None else float(momentum), float(eps))
+                 0.0 if momentum is None else momentum if type(momentum) is float else real_number(momentum, "batch_norm", "momentum"),
+                 eps if type(eps) is float else real_number(eps, "batch_norm", "eps"))
 
 
 def row_shape(name, input, shape, weight, bias):
@@ -66,8 +67,8 @@ def row_shape(name, input, shape, weight, bias):
     if not shape:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element,"
                            f" but got normalized_shape = {shape} for {description(input)}")
-    for key, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(need_tensor(t, name, key, 2).shape) != shape:
+    for place, (key, t) in enumerate((("weight", weight), ("bias", bias)), 3):
+        if t is not None and tuple(need_tensor(t, name, key, place).shape) != shape:
             raise RuntimeError(f"{name}(): Expected {key} to be of same shape as normalized_shape, but got {key} of shape"
                                f" {tuple(t.shape)} and normalized_shape = {shape}")
     if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape):]) != shape:
@@ -90,11 +91,15 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     require_real("layer_norm", input)
     if len(normalized_shape) == 1 if type(normalized_shape) is tuple else False:
         n = normalized_shape[0]
-        if input.ndim and input.shape[-1] == n and (weight is None or weight.shape == normalized_shape) and \
-                (bias is None or bias.shape == normalized_shape):
-            return apply(rules.LayerNorm, input, weight, bias, 1, n, float(eps))
+        try:
+            fits = input.ndim and input.shape[-1] == n and (weight is None or weight.shape == normalized_shape) and \
+                (bias is None or bias.shape == normalized_shape)
+        except AttributeError:                       # no tensor, as row_shape says
+            fits = False
+        if fits:
+            return apply(rules.LayerNorm, input, weight, bias, 1, n, real_number(eps, "layer_norm", "eps"))
     dims, n = row_shape("layer_norm", input, normalized_shape, weight, bias)
-    return apply(rules.LayerNorm, input, weight, bias, dims, n, float(eps))
+    return apply(rules.LayerNorm, input, weight, bias, dims, n, real_number(eps, "layer_norm", "eps"))
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -116,7 +121,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     require_real("rms_norm", input)
     # half types are computed in float, whose epsilon counts
     eps = EPSILON[max(input.dtype.code, 8)] if eps is None else eps
-    return apply(rules.RmsNorm, input, weight, dims, n, float(eps))
+    return apply(rules.RmsNorm, input, weight, dims, n, real_number(eps, "rms_norm", "eps"))
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
@@ -126,12 +131,11 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
     tensor([[-1.0000,  1.0000]])
     """
-    num_groups = int_of(num_groups, "group_norm", "num_groups")
+    num_groups = int_of(num_groups, "group_norm", "num_groups", 2)
     if weight is not None:
         need_tensor(weight, "group_norm", "weight", 3)
     if bias is not None:
         need_tensor(bias, "group_norm", "bias", 4)
-    real_number(eps, "group_norm", "eps")
     tensor_argument("group_norm", input)
     require_real("group_norm", input)
     if input.ndim < 2:
@@ -141,7 +145,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
         raise RuntimeError(f"group_norm(): Expected number of channels in input to be divisible by num_groups, but got input of shape"
                            f" {list(input.shape)} and num_groups={num_groups}")
     check_channels("group_norm", channels, weight=weight, bias=bias)
-    return apply(rules.GroupNorm, input, weight, bias, int(num_groups), float(eps))
+    return apply(rules.GroupNorm, input, weight, bias, num_groups, real_number(eps, "group_norm", "eps"))
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,

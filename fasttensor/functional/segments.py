@@ -1,7 +1,7 @@
 """Rarely used neighbours of indexing: segment_reduce, nonzero_static, fill_diagonal_, embedding_renorm_."""
 from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.checks import int_of
+from fasttensor.autograd.checks import int_of, real_number
 from fasttensor.functional.arguments import check_writable, deliver, description, need_tensor
 from fasttensor.functional.embedding import renorm_rows
 from fasttensor.functional.masking import nonzero
@@ -107,6 +107,10 @@ def embedding_renorm_(input, indices, max_norm, norm_type=2.0):
     >>> torch.embedding_renorm_(torch.tensor([[3., 4.]]), torch.tensor([0]), 5.0)
     tensor([[3., 4.]])
     """
+    need_tensor(input, "embedding_renorm_")
+    need_tensor(indices, "embedding_renorm_", "indices", 2)
+    real_number(max_norm, "embedding_renorm_", "max_norm")
+    real_number(norm_type, "embedding_renorm_", "norm_type")
     renorm_rows(input, indices, max_norm, norm_type)
     return input
 

@@ -67,6 +67,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     >>> torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum()
     tensor(1.)
     """
+    tensor_argument("gumbel_softmax", logits)
     noise = -(logits.detach() * 0 + 1).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

@@ -7,6 +7,7 @@ from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
+from fasttensor.functional.common import wrap_dims
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, is_vector, matrix, numbers, square
 from fasttensor.functional.results import RESULTS
@@ -322,7 +323,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
     tensor_argument("linalg.tensorsolve", A)
     tensor_argument("linalg.tensorsolve", B)
     if dims is not None:
-        moved = [d % A.ndim for d in ((dims,) if isinstance(dims, int) else dims)]
+        moved = list(wrap_dims(dims, A.ndim, "linalg.tensorsolve", False))
         A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
     rest = tuple(A.shape[B.ndim:])
     if prod(rest) != prod(B.shape):

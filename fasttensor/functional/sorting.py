@@ -27,7 +27,7 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
-    if stable is not None:
+    if stable:
         flag("sort", "stable", stable)
     need_tensor(input, "sort")
     flag("sort", "descending", descending)
@@ -77,8 +77,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    flag("topk", "largest", largest)
-    flag("topk", "sorted", sorted)
+    if largest is not True:
+        flag("topk", "largest", largest)
+    if sorted is not True:
+        flag("topk", "sorted", sorted)
     k, dim = topk_arguments(input, k, dim)
     made = named(TopkResult, apply(Topk, input, k, dim, bool(largest)))
     return made if out is None else deliver(out, made, "topk", True)
