@@ -25,13 +25,22 @@ Storage: TypeAlias = TypedStorage | UntypedStorage
 class SymInt:
     """A size that a compiler does not know yet. Never made: sizes here are ints, and ``isinstance`` answers False."""
 
+    def __init__(self, node):
+        raise RuntimeError("SymInt: nothing is traced here, so sizes and numbers are Python's: use int(), float() or bool()")
+
 
 class SymFloat:
     """A number that a compiler does not know yet. Never made."""
 
+    def __init__(self, node):
+        raise RuntimeError("SymFloat: nothing is traced here, so sizes and numbers are Python's: use int(), float() or bool()")
+
 
 class SymBool:
     """A condition that a compiler does not know yet. Never made."""
+
+    def __init__(self, node):
+        raise RuntimeError("SymBool: nothing is traced here, so sizes and numbers are Python's: use int(), float() or bool()")
 
 
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]

@@ -9,13 +9,14 @@ from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE
 
 NUMBERS = {"alpha": 2, "value": 2, "scale": 2, "negative_slope": 0.2, "beta": 1.5, "threshold": 0.75, "lambd": 0.75, "delta": 0.75,
            "min_val": -1, "max_val": 2, "eps": 0.25, "n": 2, "min": -1, "max": 2, "nan": 0.5, "posinf": 3.0, "neginf": -3.0,
-           "decimals": 1}
+           "decimals": 1, "exponent": 3}
 # Rows that PyTorch has under another name or not at all; p: the row's parameters.
 REFERENCES = {
     "rsub": lambda t, p, a, b: t.rsub(a, b, alpha=2),
     "_div": lambda t, p, a, b: a / b,
     "_div_trunc": lambda t, p, a, b: t.div(a, b, rounding_mode="trunc"),
     "_div_floor": lambda t, p, a, b: t.div(a, b, rounding_mode="floor"),
+    "_pow_number": lambda t, p, x: t.pow(x, *p),
     "_real": lambda t, p, x: t.real(x), "_imag": lambda t, p, x: t.imag(x),
     "_logit": lambda t, p, x: t.logit(x), "_logit_eps": lambda t, p, x: t.logit(x, *p),
     "_nan_to_num": lambda t, p, x: t.nan_to_num(x, *p),

@@ -180,7 +180,7 @@ def _watch_steps():
     found = [(cls, method, f"Optimizer.{method}#.{method}") for cls in (ft.optim.Optimizer, *_subclasses(ft.optim.Optimizer))
              for method in ("step", "zero_grad")]
     if loaders is not None:
-        found.append((loaders._Iterator, "__next__", "enumerate(DataLoader)#.__next__"))
+        found.append((loaders._BaseDataLoaderIter, "__next__", "enumerate(DataLoader)#.__next__"))
     found.append((ft.autograd.Function, "apply", "Function.apply#"))
     for cls, method, name in found:
         function = getattr(vars(cls).get(method), "__func__", vars(cls).get(method))
