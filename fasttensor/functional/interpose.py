@@ -45,6 +45,7 @@ class Watched:
             self.original = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
                                          function.__closure__)
             self.original.__kwdefaults__ = function.__kwdefaults__
+            self.original.__qualname__ = function.__qualname__          # what errors about arguments say; else the code's own
             self.plain = function.__code__
             self.code = self.shell(_shell.__code__, self)
 
