@@ -1,6 +1,7 @@
 """Subclasses of Tensor, classes with ``__torch_function__``, and modes."""
 import copy
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 import fasttensor as torch
 import fasttensor.nn.functional as F
 from fasttensor.overrides import TorchFunctionMode, resolve_name
+
+INSTALLED = os.path.dirname(os.path.dirname(torch.__file__))       # a process that starts in a checkout would find its sources
 
 
 class Mine(torch.Tensor):
@@ -213,7 +216,7 @@ def test_lists_of_functions():
     ("", "class B(torch.overrides.BaseTorchFunctionMode): pass\nwith B(): torch.ones(1)", False)])
 def test_gates_are_there_only_when_needed(before, after, armed):
     code = f"{before}\nimport fasttensor as torch\n{after}\nfrom fasttensor._core.dispatch import is_armed\nassert is_armed() is {armed}"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=INSTALLED)
 
 
 def test_no_dispatch_modes():
@@ -258,4 +261,4 @@ layer = torch.nn.Linear(2, 2)
 layer.weight = torch.nn.Parameter(M([[1.0, 2.0], [3.0, 4.0]]))
 assert type(layer(torch.ones(1, 2))) is M
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=INSTALLED)
