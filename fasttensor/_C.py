@@ -102,8 +102,6 @@ def __getattr__(name):
         return type(fasttensor.Tensor)
     if name == "_nn":
         return fasttensor.nn.functional
-    if name == "_TensorMeta":
-        return type(fasttensor.Tensor)
     if name in ("Generator", "Size", "device", "dtype", "layout", "memory_format"):
         return getattr(fasttensor, name)
     raise AttributeError(f"module 'fasttensor._C' has no attribute {name!r}: it is PyTorch's private module (docs/coverage.md)")

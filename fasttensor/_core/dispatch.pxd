@@ -50,6 +50,7 @@ cdef binary_slot *binary_slots() noexcept
 cdef unary_slot *unary_slots() noexcept
 cdef void set_copy(int dev, copy_slot f) noexcept
 cdef bint copy_into(Tensor dst, Tensor src) except False
+cdef bint internal_overlap(Tensor x) noexcept
 cdef bint grad_enabled() noexcept nogil
 cdef void set_grad_enabled_flag(bint on) noexcept nogil
 cdef bint inference_enabled() noexcept nogil

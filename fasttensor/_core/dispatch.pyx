@@ -47,13 +47,31 @@ cdef void set_copy(int dev, copy_slot f) noexcept:
     _copy[dev] = f
 
 
+cdef bint internal_overlap(Tensor x) noexcept:
+    """Whether an element of x stands for several: a dimension was expanded."""
+    cdef int d
+    if x.contig:
+        return False
+    for d in range(x.rank):
+        if x.steps[d] == 0 and x.sizes[d] > 1:
+            return True
+    return False
+
+
 cdef bint copy_into(Tensor dst, Tensor src) except False:
     """dst[...] = src, on whichever device is not the CPU."""
-    cdef int dev = dst.dev if dst.dev != 0 else src.dev
+    cdef int d, k, dev = dst.dev if dst.dev != 0 else src.dev
     if dst.store is not None and dst.store.read_only:
         refuse_write(dst)
     if _copy[dev] == NULL:
         raise RuntimeError(f"copy: no kernels for {describe(dst)} on device {backend_name(dev)!r} are loaded")
+    if internal_overlap(dst):
+        raise RuntimeError(f"copy: more than one element of the written-to tensor {describe(dst)} refers to a single memory"
+                           " location: clone() it before writing")
+    for d in range(src.rank):
+        k = dst.rank - src.rank + d
+        if src.sizes[d] != 1 and (k < 0 or src.sizes[d] != dst.sizes[k]):
+            raise RuntimeError(f"copy: shape of {describe(src)} does not broadcast to {describe(dst)}")
     return _copy[dev](dst, src)
 
 

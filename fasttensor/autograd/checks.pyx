@@ -107,6 +107,12 @@ def need_tensor(x, name, argument="input", position=1):
     return x
 
 
+def optional_tensor(x, name, argument="input", position=1):
+    """TypeError for what is neither None nor a Tensor."""
+    if x is not None and not isinstance(x, Tensor):
+        need_tensor(x, name, argument, position)
+
+
 def check_tensor(name, *values):
     """Raise TypeError for what is not a Tensor."""
     for position, value in enumerate(values, 1):

@@ -3,11 +3,11 @@ tensor's history changes."""
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.iterator cimport broadcast_sizes
-from fasttensor._core.dispatch cimport grad_enabled, copy_into
+from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
-from fasttensor.cpu.copy cimport overlaps, internal_overlap
+from fasttensor.cpu.copy cimport overlaps
 from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *

@@ -2,5 +2,4 @@ from fasttensor._core.tensor cimport Tensor
 
 cdef bint touches(Tensor a, Tensor b) noexcept          # some memory in common, as far as the bounds tell
 cdef bint overlaps(Tensor a, Tensor b) noexcept         # the same, but they are not one and the same view
-cdef bint internal_overlap(Tensor x) noexcept
 cdef void fill(Tensor dst, void *value) noexcept

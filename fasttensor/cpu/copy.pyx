@@ -52,17 +52,6 @@ cdef bint overlaps(Tensor a, Tensor b) noexcept:
     return False
 
 
-cdef bint internal_overlap(Tensor x) noexcept:
-    """Whether an element of x stands for several: a dimension was expanded."""
-    cdef int d
-    if x.contig:
-        return False
-    for d in range(x.rank):
-        if x.steps[d] == 0 and x.sizes[d] > 1:
-            return True
-    return False
-
-
 cdef void move(Iterator *it, int code) noexcept:
     """A copy within one dtype."""
     cdef int d, size = ITEMSIZE[code]
@@ -86,14 +75,7 @@ cdef void move(Iterator *it, int code) noexcept:
 cdef bint copy_cpu(Tensor dst, Tensor src) except False:
     cdef Iterator it
     cdef Tensor plain
-    cdef int d, k
-    if internal_overlap(dst):
-        raise RuntimeError(f"copy: more than one element of the written-to tensor {describe(dst)} refers to a single memory"
-                           " location: clone() it before writing")
-    for d in range(src.rank):
-        k = dst.rank - src.rank + d
-        if src.sizes[d] != 1 and (k < 0 or src.sizes[d] != dst.sizes[k]):
-            raise RuntimeError(f"copy: shape of {describe(src)} does not broadcast to {describe(dst)}")
+    cdef int d
     if overlaps(dst, src):
         plain = new_like(src, src.code)
         copy_cpu(plain, src)

@@ -4,7 +4,7 @@ import warnings
 
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd.checks import need_tensor
+from fasttensor.autograd.checks import need_tensor, optional_tensor
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.attention import ScaledDotProductFlashAttentionForCpu as Attention
 
@@ -32,8 +32,8 @@ def _check(query, key, value, attn_mask, is_causal):
     if query.device != key.device or query.device != value.device:
         raise RuntimeError("Expected query, key, and value to have the same device type, but got query.device: "
                            f"{query.device} key.device: {key.device} and value.device: {value.device} instead.")
+    optional_tensor(attn_mask, "scaled_dot_product_attention", "attn_mask", 4)
     if attn_mask is not None:
-        need_tensor(attn_mask, "scaled_dot_product_attention", "attn_mask", 4)
         if is_causal:
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype != query.dtype and not _is_bool(attn_mask):
@@ -157,8 +157,7 @@ def _shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     for place, (name, t) in enumerate((("query", query), ("key", key), ("value", value)), 1):
         need_tensor(t, "multi_head_attention_forward", name, place)
     for name, t in (("key_padding_mask", key_padding_mask), ("attn_mask", attn_mask)):
-        if t is not None:
-            need_tensor(t, "multi_head_attention_forward", name, 15 if name == "key_padding_mask" else 17)
+        optional_tensor(t, "multi_head_attention_forward", name, 15 if name == "key_padding_mask" else 17)
     batched = query.dim() == 3
     if query.dim() not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")

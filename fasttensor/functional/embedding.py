@@ -1,5 +1,5 @@
 """Tables of vectors looked up by number: embedding, embedding_bag, one_hot."""
-from fasttensor.autograd.checks import flag, int_of, real_number
+from fasttensor.autograd.checks import flag, int_of, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Embedding
 from fasttensor.autograd.rules.embedding_bag import EmbeddingBag
@@ -71,15 +71,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1]), w, torch.tensor([0]), mode="sum")
     tensor([[4., 6.]])
     """
-    if offsets is not None:
-        need_tensor(offsets, "embedding_bag", "offsets", 3)
+    optional_tensor(offsets, "embedding_bag", "offsets", 3)
     if max_norm is not None:
         real_number(max_norm, "embedding_bag", "max_norm")
     real_number(norm_type, "embedding_bag", "norm_type")
     flag("embedding_bag", "scale_grad_by_freq", scale_grad_by_freq)
     flag("embedding_bag", "sparse", sparse)
-    if per_sample_weights is not None:
-        need_tensor(per_sample_weights, "embedding_bag", "per_sample_weights", 9)
+    optional_tensor(per_sample_weights, "embedding_bag", "per_sample_weights", 9)
     flag("embedding_bag", "include_last_offset", include_last_offset)
     if padding_idx is not None:
         padding_idx = int_of(padding_idx, "embedding_bag", "padding_idx")

@@ -1,7 +1,7 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
 from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
 from fasttensor.autograd.batched import find_level, is_inside, spread
-from fasttensor.autograd.checks import check_vector, index_select_dim, flag
+from fasttensor.autograd.checks import check_vector, flag, index_select_dim, optional_tensor
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
@@ -178,8 +178,7 @@ def check_indices(x, indices, name):
     if len(indices) > x.dim() + sum(i is None for i in indices):
         raise IndexError(f"{name}(): too many indices for tensor of dimension {x.dim()} (got {len(indices)})")
     for i in indices:
-        if i is not None:
-            need_tensor(i, name, "indices", 2)
+        optional_tensor(i, name, "indices", 2)
     while indices and indices[-1] is None:
         indices.pop()
     return indices

@@ -2,7 +2,7 @@
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
+from fasttensor.autograd.checks import flag, int_of, need_tensor, optional_tensor, real_number
 from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.loss import CtcLoss, NllLoss
@@ -68,8 +68,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         if target.dtype is INT64 and input.dtype is FLOAT32 and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
             return apply(CrossEntropyLoss, input, target, None, ignore_index, 0.0, "mean")      # what training calls
     how = reduction_of("cross_entropy", reduction, size_average, reduce)
-    if weight is not None:
-        need_tensor(weight, "cross_entropy", "weight", 3)
+    optional_tensor(weight, "cross_entropy", "weight", 3)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"cross_entropy(): label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not input.dtype.is_floating_point:
@@ -116,8 +115,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
-    if weight is not None:
-        need_tensor(weight, "nll_loss", "weight", 3)
+    optional_tensor(weight, "nll_loss", "weight", 3)
     ignore_index = int_of(ignore_index, "nll_loss", "ignore_index")
     check_tensor("nll_loss", input, target)
     how = reduction_of("nll_loss", reduction, size_average, reduce)
@@ -224,8 +222,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.6931)
     """
-    if weight is not None:
-        need_tensor(weight, "binary_cross_entropy", "weight", 3)
+    optional_tensor(weight, "binary_cross_entropy", "weight", 3)
     check_tensor("binary_cross_entropy", input, target)
     how = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     if input.shape != target.shape:
@@ -250,10 +247,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
-    if weight is not None:
-        need_tensor(weight, "binary_cross_entropy_with_logits", "weight", 3)
-    if pos_weight is not None:
-        need_tensor(pos_weight, "binary_cross_entropy_with_logits", "pos_weight", 7)
+    optional_tensor(weight, "binary_cross_entropy_with_logits", "weight", 3)
+    optional_tensor(pos_weight, "binary_cross_entropy_with_logits", "pos_weight", 7)
     check_tensor("binary_cross_entropy_with_logits", input, target)
     how = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     if target.shape != input.shape:

@@ -1,7 +1,7 @@
 """Losses that compare scores or distances with a margin, written over other functions."""
 from fasttensor._core.tensor import description
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.checks import flag, need_tensor, real_number
+from fasttensor.autograd.checks import flag, need_tensor, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.reduce import Pick
 from fasttensor.functional.common import check_tensor, describe
@@ -68,8 +68,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     tensor(0.7500)
     """
     real_number(margin, "multi_margin_loss", "margin")
-    if weight is not None:
-        need_tensor(weight, "multi_margin_loss", "weight", 5)
+    optional_tensor(weight, "multi_margin_loss", "weight", 5)
     check_tensor("multi_margin_loss", input, target)
     how = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     if p not in (1, 2):

@@ -3,7 +3,7 @@
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples, find_level
-from fasttensor.autograd.checks import int_of, need_tensor
+from fasttensor.autograd.checks import int_of, optional_tensor
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import Det, Slogdet
 from fasttensor.autograd.rules.linalg_spectral import MatrixExp, Pinv
@@ -291,8 +291,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     """
     square("lobpcg", A)
     for place, (name, t) in enumerate((("B", B), ("X", X)), 3):
-        if t is not None:
-            need_tensor(t, "lobpcg", name, place)
+        optional_tensor(t, "lobpcg", name, place)
     m = A.shape[-1]
     k = (n if n is not None else 1 if X is None else X.shape[-1]) if k is None else k
     k = int_of(k, "lobpcg", "k")

@@ -1,6 +1,6 @@
 """Normalisations under the names and argument orders of the ``torch`` namespace."""
 from fasttensor._core.tensor import description
-from fasttensor.autograd.checks import int_of, need_tensor, real_number
+from fasttensor.autograd.checks import int_of, need_tensor, optional_tensor, real_number
 from fasttensor.functional import norm as functions
 from fasttensor.functional.arguments import with_out
 from fasttensor.functional.norm import group_norm, layer_norm, normalized
@@ -39,10 +39,8 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     >>> torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)[1]
     tensor([2.])
     """
-    if weight is not None:
-        need_tensor(weight, "native_layer_norm", "weight", 3)
-    if bias is not None:
-        need_tensor(bias, "native_layer_norm", "bias", 4)
+    optional_tensor(weight, "native_layer_norm", "weight", 3)
+    optional_tensor(bias, "native_layer_norm", "bias", 4)
     real_number(eps, "native_layer_norm", "eps")
     y = layer_norm(input, normalized_shape, weight, bias, eps)
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
@@ -81,10 +79,8 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     tensor([[2.]])
     """
     need_tensor(input, "native_group_norm", "input", 1)
-    if weight is not None:
-        need_tensor(weight, "native_group_norm", "weight", 2)
-    if bias is not None:
-        need_tensor(bias, "native_group_norm", "bias", 3)
+    optional_tensor(weight, "native_group_norm", "weight", 2)
+    optional_tensor(bias, "native_group_norm", "bias", 3)
     N = int_of(N, "native_group_norm", "N")
     C = int_of(C, "native_group_norm", "C")
     HxW = int_of(HxW, "native_group_norm", "HxW")

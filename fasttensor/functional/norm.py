@@ -1,6 +1,6 @@
 """Normalisations: batch, layer, group, instance, RMS and local response norm, and normalize."""
 from fasttensor._core.tensor import description
-from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
+from fasttensor.autograd.checks import flag, int_of, need_tensor, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import norm as rules
 from fasttensor.functional.dims import deliver, tensor_argument
@@ -109,8 +109,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1., 1.])
     """
-    if weight is not None:
-        need_tensor(weight, "rms_norm", "weight", 3)
+    optional_tensor(weight, "rms_norm", "weight", 3)
     tensor_argument("rms_norm", input)
     dims, n = row_shape("rms_norm", input, normalized_shape, weight, None)
     if input.dtype.is_complex:
@@ -132,10 +131,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     tensor([[-1.0000,  1.0000]])
     """
     num_groups = int_of(num_groups, "group_norm", "num_groups", 2)
-    if weight is not None:
-        need_tensor(weight, "group_norm", "weight", 3)
-    if bias is not None:
-        need_tensor(bias, "group_norm", "bias", 4)
+    optional_tensor(weight, "group_norm", "weight", 3)
+    optional_tensor(bias, "group_norm", "bias", 4)
     tensor_argument("group_norm", input)
     require_real("group_norm", input)
     if input.ndim < 2:
@@ -156,14 +153,10 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
-    if running_mean is not None:
-        need_tensor(running_mean, "instance_norm", "running_mean", 2)
-    if running_var is not None:
-        need_tensor(running_var, "instance_norm", "running_var", 3)
-    if weight is not None:
-        need_tensor(weight, "instance_norm", "weight", 4)
-    if bias is not None:
-        need_tensor(bias, "instance_norm", "bias", 5)
+    optional_tensor(running_mean, "instance_norm", "running_mean", 2)
+    optional_tensor(running_var, "instance_norm", "running_var", 3)
+    optional_tensor(weight, "instance_norm", "weight", 4)
+    optional_tensor(bias, "instance_norm", "bias", 5)
     flag("instance_norm", "use_input_stats", use_input_stats)
     real_number(eps, "instance_norm", "eps")
     tensor_argument("instance_norm", input)

@@ -1,7 +1,7 @@
 """Running sums, products and extremes, and what is built on differences of neighbours."""
 
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.checks import int_of, need_tensor
+from fasttensor.autograd.checks import int_of, optional_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import scan as rules
 from fasttensor.functional.common import in_place
@@ -94,10 +94,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     tensor([3, 5])
     """
     n = int_of(n, "diff", "n")
-    if prepend is not None:
-        need_tensor(prepend, "diff", "prepend", 4)
-    if append is not None:
-        need_tensor(append, "diff", "append", 5)
+    optional_tensor(prepend, "diff", "prepend", 4)
+    optional_tensor(append, "diff", "append", 5)
     tensor_argument("diff", input)
     if input.ndim == 0:
         raise RuntimeError("diff(): diff expects input to be at least one-dimensional")
@@ -150,8 +148,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    if x is not None:
-        need_tensor(x, "trapezoid", "x", 2)
+    optional_tensor(x, "trapezoid", "x", 2)
     tensor_argument("trapezoid", y)
     d = wrap(y, dim, "trapezoid")
     if y.ndim == 0:
@@ -173,8 +170,7 @@ def trapz(y, x=None, *, dx=None, dim=-1):
     >>> torch.trapz(torch.tensor([1.0, 2.0]))
     tensor(1.5000)
     """
-    if x is not None:
-        need_tensor(x, "trapz", "x", 2)
+    optional_tensor(x, "trapz", "x", 2)
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
@@ -185,8 +181,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    if x is not None:
-        need_tensor(x, "cumulative_trapezoid", "x", 2)
+    optional_tensor(x, "cumulative_trapezoid", "x", 2)
     tensor_argument("cumulative_trapezoid", y)
     d = wrap(y, dim, "cumulative_trapezoid")
     n = y.size(d)

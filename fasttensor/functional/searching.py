@@ -1,6 +1,6 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
 from fasttensor._core.dtype import DTYPES, promote_types
-from fasttensor.autograd.checks import int_of, real_number
+from fasttensor.autograd.checks import int_of, optional_tensor, real_number
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 from fasttensor.functional.dims import flag
 
@@ -140,8 +140,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     """
     flag("searchsorted", "out_int32", out_int32)
     flag("searchsorted", "right", right)
-    if sorter is not None:
-        need_tensor(sorter, "searchsorted", "sorter", 6)
+    optional_tensor(sorter, "searchsorted", "sorter", 6)
     from fasttensor.functional.data import tensor
     need_tensor(sorted_sequence, "searchsorted", "sorted_sequence", 1)
     edges = sorted_sequence.detach()
@@ -197,8 +196,7 @@ def bincount(input, weights=None, minlength=0):
     >>> torch.bincount(torch.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
-    if weights is not None:
-        need_tensor(weights, "bincount", "weights", 2)
+    optional_tensor(weights, "bincount", "weights", 2)
     minlength = int_of(minlength, "bincount", "minlength")
     need_tensor(input, "bincount")
     if input.is_floating_point() or input.is_complex() or input.dtype.name == "bool":
@@ -290,8 +288,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
-    if weight is not None:
-        need_tensor(weight, "histogram", "weight", 4)
+    optional_tensor(weight, "histogram", "weight", 4)
     flag("histogram", "density", density)
     need_tensor(input, "histogram")
     if not input.is_floating_point():
@@ -319,8 +316,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if weight is not None:
-        need_tensor(weight, "histogramdd", "weight", 4)
+    optional_tensor(weight, "histogramdd", "weight", 4)
     flag("histogramdd", "density", density)
     need_tensor(input, "histogramdd")
     if input.dim() < 2:

@@ -1,7 +1,7 @@
 """Small results from whole tensors: trace, cross, vander, cov, corrcoef, equal, allclose, isclose."""
 from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.checks import flag, int_of, real_number
+from fasttensor.autograd.checks import flag, int_of, optional_tensor, real_number
 from fasttensor.functional.arguments import backend, description, need_tensor, with_out, wrap
 from fasttensor.functional.common import check_tensor
 
@@ -124,10 +124,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     tensor([[ 2., -2.],
             [-2.,  2.]])
     """
-    if fweights is not None:
-        need_tensor(fweights, "cov", "fweights", 3)
-    if aweights is not None:
-        need_tensor(aweights, "cov", "aweights", 4)
+    optional_tensor(fweights, "cov", "fweights", 3)
+    optional_tensor(aweights, "cov", "aweights", 4)
     need_tensor(input, "cov")
     if input.dim() > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {description(input)}")

@@ -2,7 +2,7 @@
 import warnings
 
 from fasttensor._core.tensor import description
-from fasttensor.autograd.checks import flag, int_of, need_tensor
+from fasttensor.autograd.checks import flag, int_of, optional_tensor
 from fasttensor.functional.conv import fold
 from fasttensor.functional.dims import tensor_argument
 from fasttensor.functional.fft import FFT
@@ -46,8 +46,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     n_fft = int_of(n_fft, "stft", "n_fft")
     if hop_length is not None:
         hop_length = int_of(hop_length, "stft", "hop_length")
-    if window is not None:
-        need_tensor(window, "stft", "window", 5)
+    optional_tensor(window, "stft", "window", 5)
     if onesided is not None:
         flag("stft", "onesided", onesided)
     if return_complex is not None:
@@ -108,8 +107,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
         hop_length = int_of(hop_length, "istft", "hop_length")
     if win_length is not None:
         win_length = int_of(win_length, "istft", "win_length")
-    if window is not None:
-        need_tensor(window, "istft", "window", 5)
+    optional_tensor(window, "istft", "window", 5)
     flag("istft", "center", center)
     flag("istft", "return_complex", return_complex)
     tensor_argument("istft", input)

@@ -2,7 +2,7 @@
 import math
 
 from fasttensor._core.tensor import description
-from fasttensor.autograd.checks import need_tensor
+from fasttensor.autograd.checks import need_tensor, optional_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.pool import MaxUnpool
 from fasttensor.functional.common import check_tensor
@@ -188,8 +188,7 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
     >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, output_size=3).shape
     torch.Size([1, 3, 3])
     """
-    if _random_samples is not None:
-        need_tensor(_random_samples, "fractional_max_pool2d", "_random_samples", 6)
+    optional_tensor(_random_samples, "fractional_max_pool2d", "_random_samples", 6)
     values, indices = fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
     return (values, indices) if return_indices else values
 
