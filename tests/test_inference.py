@@ -46,3 +46,19 @@ def test_results_are_not_written_into_inference_tensors_outside(name):
     assert out.tolist() == [7.0, 7.0, 7.0]
     with torch.inference_mode():
         WRITERS[name](out)
+
+
+def test_functions_and_views_under_enable_grad_inside_record_nothing():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    w = torch.ones(3, requires_grad=True)
+    with torch.inference_mode(), torch.enable_grad():
+        made = Double.apply(w), w.view(3)
+    assert [y.requires_grad for y in made] == [False, False] and made[0].is_inference()

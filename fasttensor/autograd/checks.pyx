@@ -35,7 +35,10 @@ def int_of(value, name, argument, position=None):
 cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
     """The same for a C integer: RuntimeError beyond 64 bits, as PyTorch has it."""
     cdef int beyond = 0
-    cdef Py_ssize_t n = PyLong_AsLongAndOverflow(int_of(value, name, argument), &beyond)
+    cdef Py_ssize_t n
+    if type(value) is not int:
+        value = int_of(value, name, argument)
+    n = PyLong_AsLongAndOverflow(value, &beyond)
     if beyond:
         raise RuntimeError(f"{name}(): argument '{argument}' overflows 64 bits: {value}")
     return n
@@ -43,7 +46,7 @@ cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
 
 cdef double number(object value, str name, str argument) except? -1:
     """A real number from a Python or numpy number or a tensor without dimensions."""
-    if type(value) is float:
+    if type(value) is float or type(value) is int:
         return value
     if type(value) is complex:
         raise RuntimeError(f"{name}(): For non-complex input tensors, argument {argument} must not be a complex number, got {value}")
@@ -62,7 +65,7 @@ def wrap_dim(dim, Py_ssize_t ndim, name):
     cdef Py_ssize_t n = ndim if ndim else 1, found
     if place(dim, n, &found):
         return found
-    d = int_of(dim, name, "dim")
+    d = dim if type(dim) is int else int_of(dim, name, "dim")
     if not -n <= d < n:
         raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     return d + n if d < 0 else d
@@ -78,7 +81,7 @@ def wrap_of(Tensor x not None, dim, name):
     cdef Py_ssize_t n = x.rank if x.rank else 1, found
     if place(dim, n, &found):
         return found
-    d = int_of(dim, name, "dim")
+    d = dim if type(dim) is int else int_of(dim, name, "dim")
     if not -n <= d < n:
         raise IndexError(f"{name}(): Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
                          f"but got {d}) for {description(x)}")
@@ -111,6 +114,17 @@ def optional_tensor(x, name, argument="input", position=1):
     """TypeError for what is neither None nor a Tensor."""
     if x is not None and not isinstance(x, Tensor):
         need_tensor(x, name, argument, position)
+
+
+def check_channels(name, Py_ssize_t channels, **given):
+    """Raise for what is neither None nor a vector with one element a channel."""
+    for key, value in given.items():
+        if value is None:
+            continue
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument '{key}' must be Tensor, not {type(value).__name__}")
+        if (<Tensor>value).rank != 1 or (<Tensor>value).sizes[0] != channels:
+            raise RuntimeError(f"{name}(): {key} should contain {channels} elements, got {description(value)}")
 
 
 def check_tensor(name, *values):

@@ -1,6 +1,6 @@
 """Normalisations: batch, layer, group, instance, RMS and local response norm, and normalize."""
 from fasttensor._core.tensor import description
-from fasttensor.autograd.checks import flag, int_of, need_tensor, optional_tensor, real_number
+from fasttensor.autograd.checks import check_channels, flag, int_of, need_tensor, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import norm as rules
 from fasttensor.functional.dims import deliver, tensor_argument
@@ -8,12 +8,6 @@ from fasttensor.functional.dims import deliver, tensor_argument
 __all__ = ["layer_norm", "group_norm", "rms_norm"]
 
 EPSILON = {6: 2.0 ** -10, 7: 2.0 ** -7, 8: 2.0 ** -23, 9: 2.0 ** -52}
-
-
-def check_channels(name, channels, **given):
-    for place, (key, t) in enumerate(given.items(), 2):
-        if t is not None and (need_tensor(t, name, key, place).ndim != 1 or t.size(0) != channels):
-            raise RuntimeError(f"{name}(): {key} should contain {channels} elements, got {description(t)}")
 
 
 def require_real(name, x):
@@ -109,7 +103,6 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1., 1.])
     """
-    optional_tensor(weight, "rms_norm", "weight", 3)
     tensor_argument("rms_norm", input)
     dims, n = row_shape("rms_norm", input, normalized_shape, weight, None)
     if input.dtype.is_complex:
@@ -120,7 +113,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     require_real("rms_norm", input)
     # half types are computed in float, whose epsilon counts
     eps = EPSILON[max(input.dtype.code, 8)] if eps is None else eps
-    return apply(rules.RmsNorm, input, weight, dims, n, real_number(eps, "rms_norm", "eps"))
+    return apply(rules.RmsNorm, input, weight, dims, n, eps if type(eps) is float else real_number(eps, "rms_norm", "eps"))
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
@@ -131,8 +124,6 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     tensor([[-1.0000,  1.0000]])
     """
     num_groups = int_of(num_groups, "group_norm", "num_groups", 2)
-    optional_tensor(weight, "group_norm", "weight", 3)
-    optional_tensor(bias, "group_norm", "bias", 4)
     tensor_argument("group_norm", input)
     require_real("group_norm", input)
     if input.ndim < 2:
@@ -142,7 +133,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
         raise RuntimeError(f"group_norm(): Expected number of channels in input to be divisible by num_groups, but got input of shape"
                            f" {list(input.shape)} and num_groups={num_groups}")
     check_channels("group_norm", channels, weight=weight, bias=bias)
-    return apply(rules.GroupNorm, input, weight, bias, num_groups, real_number(eps, "group_norm", "eps"))
+    return apply(rules.GroupNorm, input, weight, bias, num_groups, eps if type(eps) is float else real_number(eps, "group_norm", "eps"))
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
