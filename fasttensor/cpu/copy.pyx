@@ -1,6 +1,6 @@
 """Copies and dtype conversions between strided tensors: the core's copy slot for the CPU."""
 from fasttensor._core.dtype cimport ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, new_like, describe
+from fasttensor._core.tensor cimport Tensor, new_like
 from fasttensor._core.iterator cimport Iterator, start, add_operand, add_scalar, finish, run, loop_fn
 from fasttensor._core.dispatch cimport set_copy
 
@@ -75,7 +75,6 @@ cdef void move(Iterator *it, int code) noexcept:
 cdef bint copy_cpu(Tensor dst, Tensor src) except False:
     cdef Iterator it
     cdef Tensor plain
-    cdef int d
     if overlaps(dst, src):
         plain = new_like(src, src.code)
         copy_cpu(plain, src)
