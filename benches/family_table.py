@@ -1,4 +1,4 @@
-"""The stored ratios by family, as the Markdown table of docs/families.md.
+"""The stored ratios by family, and the cases far below 1, as the Markdown of docs/families.md.
 
     python benches/family_table.py
 """
@@ -36,5 +36,12 @@ def table(stored):
     return lines
 
 
+def slowest(stored, limit=0.5):
+    """The lines of the list of cases below a ratio at one thread."""
+    found = sorted((ratio, name) for name, ratio in stored.get("1", {}).items() if ratio < limit)
+    return [f"- `{name}` {ratio:.2f}" for ratio, name in found]
+
+
 if __name__ == "__main__":
-    print("\n".join(table(json.loads(BASELINE.read_text()))))
+    ratios = json.loads(BASELINE.read_text())
+    print("\n".join([*table(ratios), "", *slowest(ratios)]))
