@@ -49,15 +49,8 @@ def test_results_are_not_written_into_inference_tensors_outside(name):
 
 
 def test_functions_and_views_under_enable_grad_inside_record_nothing():
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
+    steps = {name: staticmethod(lambda ctx, x: x * 2) for name in ("forward", "backward")}
+    Double = type("Double", (torch.autograd.Function,), steps)
     w = torch.ones(3, requires_grad=True)
     with torch.inference_mode(), torch.enable_grad():
         made = Double.apply(w), w.view(3)
