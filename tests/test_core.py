@@ -2,6 +2,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -68,6 +70,27 @@ def test_results_are_the_same_bits_at_any_thread_count():
         torch.set_num_threads(threads)
         got.append(((x.exp() * x + x.T.contiguous().T).tolist(), (x * 2).sum().item(), x.softmax(1).tolist()))
     assert all(g == got[0] for g in got)
+
+
+def test_several_threads_of_the_program_share_the_team():
+    """One has the team, the others compute alone; the team grows meanwhile, and its workers sleep and wake."""
+    x = torch.randn(200, 1000)
+    want, wrong = x.sum(0), []
+
+    def work(seed):
+        for i in range(300):
+            if not torch.equal(x.sum(0), want):
+                wrong.append((seed, i))
+            if i % 30 == seed:
+                torch.set_num_threads(2 + (i + seed) % 5)
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_forked_child_computes_serially():
