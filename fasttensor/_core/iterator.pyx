@@ -14,7 +14,14 @@ cdef extern from "transpose.h" nogil:
     void ft_tile(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, const unsigned char *size,
                  Py_ssize_t n, Py_ssize_t m, const double *par)
 
+cdef extern from "short_rows.h" nogil:
+    bint ft_short_rows(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, int stride1,
+                       const unsigned char *item, Py_ssize_t n, Py_ssize_t rows, const double *par)
+    void ft_long_rows(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, int stride1,
+                      Py_ssize_t n, Py_ssize_t rows, const double *par)
+
 cdef enum:
+    SHORT = 256         # elements of a row that short_rows.h takes
     SMALL = 8192        # elements below which dropping the GIL costs more than it gives
 
 cdef struct Job:
@@ -147,12 +154,18 @@ cdef void walk_rows(Job *job, char **p, const Py_ssize_t *inner, Py_ssize_t rows
     """The next `rows` rows of a plane, which leave `p` at the last of them."""
     cdef loop_fn loop = job.loop
     cdef const double *par = job.par
-    cdef Py_ssize_t n = job.it.sizes[0], _row
+    cdef Py_ssize_t n = job.it.sizes[0]
     cdef int k, nop = job.it.nop
-    for _row in range(rows):
+    if rows > 0 and n <= SHORT and not job.it.move:
         for k in range(nop):
             p[k] += job.it.steps[k][1]
-        loop(p, inner, n, par)
+        if ft_short_rows(loop, nop, p, inner, &job.it.steps[0][1], 64, job.it.item, n, rows, par):
+            for k in range(nop):
+                p[k] += (rows - 1) * job.it.steps[k][1]
+            return
+        for k in range(nop):
+            p[k] -= job.it.steps[k][1]
+    ft_long_rows(loop, nop, p, inner, &job.it.steps[0][1], 64, n, rows, par)
 
 
 cdef void walk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -256,4 +269,6 @@ cdef void run(Iterator *it, loop_fn loop, const double *par, Py_ssize_t grain) n
         if it.rank >= 2 and it.sizes[0] > 8 and it.sizes[1] > 8 and crosses(it):
             run_tiled(it, &job, grain)
         else:
+            if it.rank >= 2 and it.sizes[0] < grain:    # whole rows: two halves of one cost a call more
+                grain += it.sizes[0] - 1 - (grain - 1) % it.sizes[0]
             parallel_for(it.count, grain, walk, &job)

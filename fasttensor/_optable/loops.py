@@ -41,11 +41,16 @@ class Loop:
     fast_if: str | None = None
 
     @property
+    def cheap(self):
+        """Whether the loop is bound by loads and stores."""
+        called = {name.rsplit("_", 1)[0] for name in re.findall(r"(\w+)\(", self.text)}
+        return called <= CHEAP and not self.fast
+
+    @property
     def repeated(self):
         """The operands of which one element may stand for the row in a body of its own (a broadcast column, a number).
         Where the arithmetic costs more than filling a buffer with that element, and for rarer dtypes, the buffer does."""
-        cheap = {name.rsplit("_", 1)[0] for name in re.findall(r"(\w+)\(", self.text)} <= CHEAP
-        return self.operands if len(self.operands) == 2 and self.suffix in ("f32", "f64") and cheap and not self.fast else ()
+        return self.operands if len(self.operands) == 2 and self.suffix in ("f32", "f64") and self.cheap else ()
 
 
 def code_name(op):
