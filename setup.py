@@ -66,7 +66,7 @@ DIRECTIVES = dict(
 INCLUDE = ["fasttensor/_core", "fasttensor/cpu", "fasttensor/cpu/generated"]
 
 # Modules that need more than the common flags.
-THREADS = {"fasttensor._core.parallel"}
+OPENMP = {"fasttensor._core.parallel"}
 BASELINE = {"fasttensor._core.cpucheck"}  # must run on any CPU of the platform
 EXTRA_SOURCES = {"fasttensor.cpu.elementwise": "fasttensor/cpu/generated/*.c"}
 # gcc's jump threading turns min(max(x, 0), 6) into control flow, of which a loop keeps a dozen mask operations.
@@ -141,9 +141,9 @@ def extensions():
         flags += EXTRA_FLAGS.get(name, [])
         if name not in BASELINE:
             flags += ARCH
-        if name in THREADS:
-            flags.append("-pthread")
-            link.append("-pthread")
+        if name in OPENMP:
+            flags.append("-fopenmp")
+            link.append("-fopenmp")
         libraries = LIBRARIES.get(name, ["m"])
         if not (X86 and sys.platform == "linux"):
             libraries = [lib for lib in libraries if lib != "mvec"]

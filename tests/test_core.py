@@ -72,8 +72,8 @@ def test_results_are_the_same_bits_at_any_thread_count():
     assert all(g == got[0] for g in got)
 
 
-def test_several_threads_of_the_program_share_the_team():
-    """One has the team, the others compute alone; the team grows meanwhile, and its workers sleep and wake."""
+def test_several_threads_of_the_program_compute_at_once():
+    """Each with workers of its own, whose number changes meanwhile."""
     x = torch.randn(200, 1000)
     want, wrong = x.sum(0), []
 

@@ -1,14 +1,72 @@
 """Threads: one `parallel_for` over chunks whose bounds depend on the size alone.
 
-The team of threads is the library's own (`team.h`). Each thread has a run of neighbouring chunks, the same one at every
-call of a size, so that it meets in its own cache what it left there; it claims them one by one through an atomic counter,
-and then those that others have not begun, so that the caller does what a worker that has not woken yet would
+OpenMP is the runtime. Each thread has a run of neighbouring chunks, the same one at every call of a size, so
+that it meets in its own cache what it left there; it claims them one by one through an atomic counter, and
+then those that others have not begun, so that the caller does what a worker that has not woken yet would
 have done. Results never depend on who did what.
-A forked child has no workers: it runs serially.
+A forked child has no OpenMP workers, and libgomp would wait for them for ever: it runs serially.
 """
 import os
 
-cdef extern from "team.h":
+cdef extern from *:
+    """
+    #include <stdatomic.h>
+    #include <pthread.h>
+    #ifdef _OPENMP
+    #include <omp.h>
+    #else
+    static inline int omp_get_thread_num(void) { return 0; }
+    static inline int omp_in_parallel(void) { return 0; }
+    #endif
+
+    typedef void (*ft_range_fn)(void *, Py_ssize_t, Py_ssize_t);
+    /* the chunks of one thread, on a cache line of their own */
+    typedef struct { _Alignas(64) _Atomic Py_ssize_t next; Py_ssize_t end; } ft_run;
+    enum { FT_RUNS = 256 };
+    static int ft_threads = 1;
+    static int ft_forked = 0;
+    static __thread int ft_inside = 0;
+    static __thread int ft_index = 0;
+    static void ft_after_fork(void) { ft_forked = 1; }
+    static void ft_watch_forks(void) { pthread_atfork(NULL, NULL, ft_after_fork); }
+
+    static void ft_parallel_for(Py_ssize_t n, Py_ssize_t grain, ft_range_fn body, void *context) {
+        if (n <= 0) return;
+        if (grain < 1) grain = 1;
+        Py_ssize_t chunks = (n + grain - 1) / grain;
+        int threads = ft_threads < chunks ? ft_threads : (int)chunks;
+        if (threads <= 1 || ft_forked || ft_inside || omp_in_parallel()) {
+            /* the same chunks, so that reductions by chunk give the same bits */
+            for (Py_ssize_t c = 0; c < chunks; c++) {
+                Py_ssize_t end = (c + 1) * grain;
+                body(context, c * grain, end < n ? end : n);
+            }
+            return;
+        }
+        if (threads > FT_RUNS) threads = FT_RUNS;
+        ft_run runs[FT_RUNS];
+        for (int t = 0; t < threads; t++) {
+            atomic_init(&runs[t].next, chunks * t / threads);
+            runs[t].end = chunks * (t + 1) / threads;
+        }
+        #pragma omp parallel num_threads(threads)
+        {
+            ft_inside = 1;
+            ft_index = omp_get_thread_num();
+            for (int k = 0; k < threads; k++) {
+                ft_run *run = &runs[(ft_index + k) % threads];
+                for (;;) {
+                    Py_ssize_t c = atomic_fetch_add_explicit(&run->next, 1, memory_order_relaxed);
+                    if (c >= run->end) break;
+                    Py_ssize_t end = (c + 1) * grain;
+                    body(context, c * grain, end < n ? end : n);
+                }
+            }
+            ft_inside = 0;
+            ft_index = 0;
+        }
+    }
+    """
     void ft_parallel_for(Py_ssize_t n, Py_ssize_t grain, range_fn body, void *context) noexcept nogil
     void ft_watch_forks() noexcept nogil
     int ft_threads
