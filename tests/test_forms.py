@@ -234,3 +234,30 @@ def test_einsum_of_two_dtypes_multiplies_but_does_not_contract():
     assert torch.einsum("ij,j->ij", a, b).dtype is torch.float64 and torch.einsum("ij,k->ijk", a, b).sum().item() == 36
     with pytest.raises(RuntimeError, match="same dtype"):
         torch.einsum("ij,j->i", a, b)
+
+
+def test_out_is_written_by_the_loop_only_where_nothing_is_read_after_it_is_written():
+    x = torch.arange(10.0)
+    torch.add(x[:-1], x[1:], out=x[1:])
+    assert x.tolist() == [0, 1, 3, 5, 7, 9, 11, 13, 15, 17]
+    x = torch.arange(6.0).reshape(2, 3)
+    torch.mul(x, x.new_tensor([[1.0], [2.0]]), out=x)
+    assert x.tolist() == [[0, 1, 2], [6, 8, 10]]
+    y = torch.zeros(3, 2)
+    assert torch.where(x > 2, x, -1.0, out=y.t()) is not None and y.tolist() == [[-1, 6], [-1, 8], [-1, 10]]
+    wide = torch.zeros(2, 3, dtype=torch.float64)
+    assert torch.neg(torch.ones(2, 3, dtype=torch.int32), out=torch.zeros(2, 3, dtype=torch.int32)).tolist() == [[-1] * 3] * 2
+    assert torch.add(x, 1, out=wide).dtype is torch.float64 and wide.tolist() == [[1, 2, 3], [7, 9, 11]]
+    half = torch.zeros(3, dtype=torch.bfloat16)
+    torch.mul(torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16), 1.01, out=half)
+    assert torch.equal(half, torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16) * 1.01)
+    w = torch.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="automatic differentiation"):
+        torch.add(w, 1, out=torch.zeros(3))
+    version = wide._version
+    torch.sub(wide, wide, out=wide)
+    assert wide._version == version + 1 and not wide.any()
+    with pytest.raises(RuntimeError):
+        torch.sub(torch.ones(3), torch.ones(3, dtype=torch.bool), out=torch.zeros(3))
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.add(torch.ones(3), 1, out=torch.zeros(1).expand(3))

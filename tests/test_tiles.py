@@ -69,3 +69,42 @@ def test_short_rows(width):
     wanted = x.copy()
     wanted[:, ::2, 1:-1] += 1
     assert (target.numpy() == wanted).all()
+
+
+def spread(t, shape):
+    """The broadcast operand with memory of its own."""
+    return t.expand(shape).clone()
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 7, 16, 17, 31, 64, 100, 256, 300])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "bfloat16", "complex64"])
+def test_short_rows_run_in_blocks_with_the_same_bits(width, dtype):
+    dtype = getattr(ft, dtype)
+    shape = (1037, width)
+    x = (ft.arange(1037 * width).reshape(shape) % 251).to(dtype)
+    wide = ft.stack([x, x + 1], 1)                       # rows with a gap between them
+    row, column, one = (ft.arange(width) % 13).to(dtype), (ft.arange(1037) % 11).to(dtype)[:, None], ft.tensor(3, dtype=dtype)
+    for a, b in [(x, row), (x, column), (row, x), (column, x), (row, column), (x, one), (wide[:, 0], row), (x, wide[:, 1]),
+                 (wide[:, 0], column), (x.t().contiguous().t(), row)]:
+        want = spread(a, shape) * spread(b, shape)
+        assert ft.equal(a * b, want)
+        if a.shape == shape:
+            into = wide.clone()[:, 1]
+            into.copy_(a)
+            into *= b
+            assert ft.equal(into, want)
+            if a.data_ptr() == wide.data_ptr():
+                assert ft.equal(wide, ft.stack([x, x + 1], 1))
+    mask = row != 0
+    assert ft.equal(ft.where(mask, x, one), ft.where(spread(mask, shape), x, spread(one, shape)))
+    assert ft.equal(x == row, x == spread(row, shape))
+
+
+def test_short_rows_of_a_volume_and_a_transposed_result():
+    x = ft.arange(6 * 50 * 9 * 5.0).reshape(6, 50, 9, 5)
+    scale, plane = ft.arange(50.0)[:, None, None], ft.arange(9.0)[:, None]
+    assert ft.equal(x * scale, x * spread(scale, x.shape))
+    assert ft.equal(x - plane, x - spread(plane, x.shape))
+    y = ft.zeros(5, 500).t()
+    y += ft.arange(5.0)
+    assert ft.equal(y, ft.arange(5.0).expand(500, 5))

@@ -161,6 +161,14 @@ cdef bint same_shape(Tensor a, Tensor b) noexcept:
     return True
 
 
+cdef bint has_sizes(Tensor t, const Py_ssize_t *sizes) noexcept:
+    cdef int d
+    for d in range(t.rank):
+        if t.sizes[d] != sizes[d]:
+            return False
+    return True
+
+
 cdef bint is_dense(Tensor x) noexcept:
     """Whether the elements fill one block of memory in some order of the dimensions."""
     cdef Py_ssize_t run = 1

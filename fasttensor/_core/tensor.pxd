@@ -88,6 +88,7 @@ cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssi
 cdef Tensor contiguous(Tensor x)            # x itself or a contiguous copy; no gradient history
 cdef Tensor cast(Tensor x, int code)        # x itself or a converted contiguous copy; no gradient history
 cdef bint same_shape(Tensor a, Tensor b) noexcept
+cdef bint has_sizes(Tensor t, const Py_ssize_t *sizes) noexcept      # as many as it has dimensions
 cdef bint is_dense(Tensor x) noexcept       # no holes and no overlap, in any order of dimensions
 cdef int wrap_dim(Tensor x, Py_ssize_t dim, str name) except -1
 cdef void wrote(Tensor x)                   # counts an in-place write

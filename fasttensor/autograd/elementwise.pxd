@@ -9,7 +9,6 @@ cdef object call2(int op, object a, object b, const double *par, object out)
 cdef object call3(int op, object a, object b, object c, const double *par, object out)
 cdef Tensor differentiable_cast(Tensor x, int code)
 cdef int result_code(object a, object b, object c, int mask) except -1
-cdef Tensor write_out(Tensor out, Tensor value)
 cdef str name_of(int op)
 cdef int computing_code(int op, int code) noexcept nogil
 cdef object unsupported(int op, int code)

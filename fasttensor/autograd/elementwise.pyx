@@ -13,12 +13,12 @@ from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_str
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
-from fasttensor.autograd.outputs import fit, same_dtype
+from fasttensor.autograd.elementwise_out cimport into_out
 from fasttensor.autograd.batched cimport Level, level_of, as_batched, wrap, padded
 
 cdef extern from "elementwise.h":
     enum:
-        FT_MUL, FT__DIV, FT_SQUARE, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
+        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
 
 cdef const ft_op *rows = table()
 
@@ -108,7 +108,7 @@ cdef object call1(int op, object x, const double *par, object out):
         return batched_elementwise(op, 1, x, None, None, par)
     if out is not None:
         announce(watching != 0)
-        return finish_out(op, out, call1(op, x, par, None))
+        return into_out(op, 1, x, None, None, par, out)
     code = t.code
     if code <= INT64 and row.promote == 1:
         code = default_float()
@@ -134,31 +134,6 @@ cdef object call1(int op, object x, const double *par, object out):
     return y
 
 
-cdef object finish_out(int op, object out, Tensor value):
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name_of(op)}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if value.dev == BATCHED or (<Tensor>out).dev == BATCHED:
-        raise RuntimeError(f"vmap: {name_of(op)}: out= is not supported inside vmap: use the result")
-    if grad_enabled() and (requires(value) or requires(<Tensor>out)):
-        raise RuntimeError(f"{name_of(op)}(): functions with out=... arguments don't support automatic differentiation,"
-                           " but one of the arguments requires grad.")
-    if rows[op].same_out or (rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE):
-        same_dtype(out, value.dtype, name_of(op))
-    return write_out(<Tensor>out, value)
-
-
-cdef Tensor write_out(Tensor out, Tensor value):
-    """Copy a result into out=, which takes the result's shape."""
-    if category(value.code) > category(out.code):
-        raise RuntimeError(f"result type {dtype_of(value.code).name} can't be cast to the desired output type {dtype_of(out.code).name}")
-    if out.dev != value.dev:
-        raise RuntimeError(f"out= is {describe(out)} on another device than the result {describe(value)}")
-    fit(out, value.shape, "out=")
-    copy_into(out, value)
-    wrote(out)
-    return out
-
-
 # --- the binary path ---
 cdef object call2(int op, object a, object b, const double *par, object out):
     cdef Tensor x, z, y
@@ -172,7 +147,7 @@ cdef object call2(int op, object a, object b, const double *par, object out):
         return watched(op, 2, a, b, None, par, out)
     if out is not None:
         announce(watching != 0)
-        return finish_out(op, out, call2(op, a, b, par, None))
+        return into_out(op, 2, a, b, None, par, out)
     if (op == FT_SUB or op == FT_RSUB) and (is_bool(a) or is_bool(b)):
         refuse_bool(op, a, b)
     if op == FT_POW and isinstance(b, bool) and is_bool(a):
@@ -251,7 +226,7 @@ cdef object call3(int op, object a, object b, object c, const double *par, objec
     if watching and not announced():
         return watched(op, 3, a, b, c, par, out)
     if out is not None:
-        return finish_out(op, out, general(op, a, b, c, 3, par))
+        return into_out(op, 3, a, b, c, par, out)
     return general(op, a, b, c, 3, par)
 
 

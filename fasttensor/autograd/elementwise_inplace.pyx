@@ -67,7 +67,7 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     if nin > 2:
         w = operand(op, c, 3, code, numbers.value[2], row.mask & 4)
     rank = broadcast_sizes(name, x, z, w, sizes)
-    if rank != x.rank or not fits(x, sizes):
+    if rank != x.rank or not has_sizes(x, sizes):
         raise RuntimeError(f"{name}: output with shape {list(x.shape)} doesn't match the broadcast shape {[sizes[i] for i in range(rank)]}")
     recording = grad_enabled() and (requires(x) or (z is not None and requires(z)) or (w is not None and requires(w)))
     # an operand in x's own memory must be read before x is written, and kept if it is saved
@@ -142,14 +142,6 @@ cdef object batched_inplace(int op, Tensor x, object b, object c, const double *
 
 cdef bint is_meta(object v) noexcept:
     return isinstance(v, Tensor) and (<Tensor>v).dev == META
-
-
-cdef bint fits(Tensor x, const Py_ssize_t *sizes) noexcept:
-    cdef int d
-    for d in range(x.rank):
-        if x.sizes[d] != sizes[d]:
-            return False
-    return True
 
 
 cdef Tensor detached_copy(Tensor x):
