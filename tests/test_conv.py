@@ -1,4 +1,5 @@
 """Convolution and sliding windows against plain sums in float64, over shapes, dtypes and layouts; gradients and errors."""
+import functools
 import itertools
 
 import pytest
@@ -249,6 +250,22 @@ def test_padding_modes(mode, name):
     got = P.pad(ft.tensor(x, requires_grad=True), (3, 0, 2, 1), mode)
     assert (got.detach().numpy() == want).all()
     assert ft.autograd.gradcheck(lambda t: P.pad(t, (1, 0, 0, 1), mode), (ft.tensor(x[:1, :1], requires_grad=True),))
+
+
+@pytest.mark.parametrize("mode, row, grad", [("reflect", [2, 1, 0, 1, 2, 3, 2], [1, 2, 3, 1]), ("replicate", [0, 0, 0, 1, 2, 3, 3], [3, 1, 1, 2]),
+                                             ("circular", [2, 3, 0, 1, 2, 3, 0], [2, 1, 2, 2])])
+def test_padding_by_own_values(mode, row, grad):
+    for dtype in (ft.uint8, ft.int16, ft.float16, ft.bfloat16, ft.float32, ft.int64, ft.complex64, ft.complex128):
+        assert P.pad(ft.arange(4).to(dtype).view(1, 4), (2, 1), mode).to(ft.float64 if not dtype.is_complex else dtype).real.tolist() == [row], dtype
+        if dtype.is_floating_point or dtype.is_complex:
+            x = ft.ones(1, 4, dtype=dtype, requires_grad=True)
+            P.pad(x, (2, 1), mode).real.sum().backward()
+            assert x.grad.real.tolist() == [grad], dtype
+    assert P.pad(ft.arange(4.).view(1, 4), (-1, 2), mode).tolist() == [[1, 2, 3] + {"reflect": [2, 1], "replicate": [3, 3], "circular": [1, 2]}[mode]]
+    x = ft.randn(2, 1, 3, 4, 2, dtype=ft.float64, requires_grad=True)
+    pad = functools.partial(P.pad, pad=(1, 1, -1, 2, 2, 0), mode=mode)
+    assert ft.autograd.gradcheck(pad, (x,)) and ft.autograd.gradgradcheck(pad, (x,))
+    assert (ft.func.vmap(pad)(x) == ft.stack([pad(sample) for sample in x])).all()
 
 
 def test_padding_cuts_and_fills():

@@ -49,6 +49,8 @@ KERNELS = {
     "im2col": "unfold",
     "col2im": "unfold",
     "constant_pad": "pad",
+    "mapped_pad": "pad_mapped",
+    "mapped_pad_backward": "pad_mapped",
     "grid_sample": "grid",
     "grid_sample_backward": "grid",
     "resample": "resample",

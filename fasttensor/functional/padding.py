@@ -1,8 +1,10 @@
 """Padding of the last dimensions, and channels traded for space."""
+from functools import lru_cache
+
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.conv import ConstantPad
+from fasttensor.autograd.rules.conv import MAPPED_PADS, ConstantPad
 
 __all__ = ["constant_pad_nd", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]
 NN_FUNCTIONAL = ["pad", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]
@@ -40,56 +42,39 @@ def constant_pad_nd(input, pad, value=0):
     return apply(ConstantPad, input, widths, value)
 
 
-def part(x, dim, start, length):
-    return x.narrow(dim, start, length) if length else None
+MODES = ("reflect", "replicate", "circular")
 
 
-def mirrored(x, dim, start, length):
-    return x.narrow(dim, start, length).flip(dim) if length else None
-
-
-def kept_and_outer(size, before, after):
-    """What remains of a dimension under negative widths, as (start, length), and the lengths of what comes before and after it."""
-    low, high = max(0, -before), min(size, size + after)
-    return (low, max(high - low, 0)), max(min(0, size + after) + before, 0), max(size + after - max(size, -before), 0)
-
-
-def reflected(x, dim, before, after):
-    size = x.shape[dim]
-    if before >= size or after >= size:
-        raise RuntimeError(f"pad: with mode 'reflect', padding size should be less than the corresponding input dimension, but got padding ({before}, {after}) "
-                           f"at a dimension of size {size}")
-    kept, first, last = kept_and_outer(size, before, after)
-    return [mirrored(x, dim, 1 + before - first, first), part(x, dim, *kept), mirrored(x, dim, size - 1 - after, last)]
-
-
-def replicated(x, dim, before, after):
-    size = x.shape[dim]
-    if size == 0:
-        raise RuntimeError("pad: with mode 'replicate', expected non-zero sizes in the padded dimensions")
-    kept, first, last = kept_and_outer(size, before, after)
-
-    def repeated(at, count):
-        return x.narrow(dim, at, 1).expand(*x.shape[:dim], count, *x.shape[dim + 1:]) if count else None
-
-    return [repeated(0, first), part(x, dim, *kept), repeated(size - 1, last)]
-
-
-def wrapped(x, dim, before, after):
-    size = x.shape[dim]
-    if before > size or after > size:
-        raise RuntimeError(f"pad: with mode 'circular', padding value causes wrapping around more than once: ({before}, {after}) at a dimension of size {size}")
-    # what negative widths cut does not come back at the other end
-    low, high = max(-before, 0), size - max(-after, 0)
-    if low >= high:
-        raise RuntimeError(f"pad: with mode 'circular', nothing is left to repeat of a dimension of size {size} with padding ({before}, {after})")
-    kept = x.narrow(dim, low, high - low)
-    turns, first = divmod(max(before, 0), high - low)
-    more, last = divmod(max(after, 0), high - low)
-    return [part(x, dim, high - first, first), *[kept] * (turns + 1 + more), part(x, dim, low, last)]
-
-
-PIECES = {"reflect": reflected, "replicate": replicated, "circular": wrapped}
+@lru_cache(1024)
+def mapped(shape, dtype, widths, mode):
+    """(before, after) of the padded dimensions; raises where they do not fit a tensor of that shape."""
+    name = f"{dtype.name}{list(shape)}"
+    nd, rank = len(widths) // 2, len(shape)
+    if len(widths) % 2:
+        raise RuntimeError(f"pad: length of pad must be even but it is {len(widths)}")
+    if nd > rank:
+        raise RuntimeError(f"pad: length of pad should be no more than twice the number of dimensions of the input. "
+                           f"Pad length is {len(widths)} while the input has {rank} dimensions.")
+    if nd not in (1, 2, 3) or rank not in (nd + 1, nd + 2):
+        raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: got {name} and pad {widths}")
+    found = tuple(zip(widths[::2], widths[1::2]))[::-1]
+    # of a tensor without a batch the first dimension holds channels, of which there may be none only where values wrap around
+    for dim, (before, after) in enumerate(found, rank - nd):
+        if shape[dim] + before + after <= 0:
+            raise RuntimeError(f"pad: dimension {dim} of {name} with padding ({before}, {after}) would have no elements")
+    if mode != "circular" and 0 in shape[rank - nd - 1:]:
+        raise RuntimeError(f"pad: expected a tensor with possibly 0 batch size and other non-zero dimensions, got {name}")
+    for size, (before, after) in zip(shape[rank - nd:], found):
+        if mode == "reflect" and (before >= size or after >= size):
+            raise RuntimeError(f"pad: with mode 'reflect', padding size should be less than the corresponding input dimension, but got padding "
+                               f"({before}, {after}) at a dimension of size {size}")
+        if mode == "circular":
+            if before > size or after > size:
+                raise RuntimeError(f"pad: with mode 'circular', padding value causes wrapping around more than once: ({before}, {after}) "
+                                   f"at a dimension of size {size}")
+            if max(-before, 0) >= size - max(-after, 0):
+                raise RuntimeError(f"pad: with mode 'circular', nothing is left to repeat of a dimension of size {size} with padding ({before}, {after})")
+    return found
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -105,28 +90,18 @@ def pad(input, pad, mode="constant", value=None):
     """
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
-    widths = pairs("pad", input, pad)
-    if mode not in PIECES:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"pad(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if mode not in MODES:
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}: expected one of 'constant', 'reflect', 'replicate', 'circular'")
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    nd = len(pad) // 2
-    if nd not in (1, 2, 3) or input.dim() not in (nd + 1, nd + 2):
-        raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: got {description(input)} and pad {tuple(pad)}")
-    from fasttensor.functional.joining import cat
-    for dim in range(input.dim() - nd, input.dim()):
-        before, after = widths[dim]
-        size = input.shape[dim]
-        if size + before + after <= 0:
-            raise RuntimeError(f"pad: dimension {dim} of {description(input)} with padding ({before}, {after}) would have no elements")
-    # of a tensor without a batch the first dimension holds channels, of which there may be none only where values wrap around
-    if mode != "circular" and 0 in input.shape[input.dim() - nd - 1:]:
-        raise RuntimeError(f"pad: expected a tensor with possibly 0 batch size and other non-zero dimensions, got {description(input)}")
-    for dim in range(input.dim() - nd, input.dim()):
-        before, after = widths[dim]
-        if before or after or mode == "reflect":
-            input = cat([piece for piece in PIECES[mode](input, dim, before, after) if piece is not None], dim)
-    return input
+    try:
+        widths = tuple(map(int, pad))
+    except TypeError:
+        raise TypeError(f"pad(): argument 'pad' must be a tuple of ints, not {type(pad).__name__}") from None
+    widths = mapped(input.shape, input.dtype, widths, mode)
+    return apply(MAPPED_PADS[mode, len(widths)], input, widths, MODES.index(mode))
 
 
 def factor_of(name, factor):

@@ -91,6 +91,15 @@ def constant_pad(x, pads, value):
     return new(sizes, code_of(x))
 
 
+def mapped_pad(x, pads, mode):
+    sizes = [n + before + after for n, (before, after) in zip(x.shape[x.ndim - len(pads):], pads)]
+    return new((*x.shape[:x.ndim - len(pads)], *sizes), code_of(x))
+
+
+def mapped_pad_backward(g, sizes, pads, mode):
+    return new((*g.shape[:g.ndim - len(sizes)], *sizes), code_of(g))
+
+
 def resample(x, dim, index, weight):
     code = code_of(x) if x.dtype.is_floating_point else DTYPES["float32"].code
     return new([len(index) if d == dim else n for d, n in enumerate(x.shape)], code)

@@ -1,6 +1,7 @@
 """Operations on stacks of images or rows: the batch joins the stack. Losses, pooling, resampling, attention."""
 from fasttensor.autograd.batched import value_at
 from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.conv import MAPPED_PADS
 
 from .common import full, joined, split
 
@@ -40,6 +41,11 @@ def resample(level, rule, x, tables):
 
 def constant_pad(level, rule, x, pads, value):
     return apply(rule, value_at(x, level), ((0, 0), *pads), value)
+
+
+def last_dims(level, rule, x, *args):
+    """A rule on the last dimensions of its one tensor, whatever comes before."""
+    return apply(rule, value_at(x, level), *args)
 
 
 def attention(level, rule, q, k, v, mask, *options):
@@ -90,5 +96,7 @@ _pool = planes(0)
 RULES = {**dict.fromkeys(("Im2col", "Col2im"), stack_of),
          **dict.fromkeys(("MaxPool", "MaxPool2d", "MaxPool3d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool", "AvgPool2d", "AvgPool3d",
                           "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"), _pool),
-         "MaxUnpool": unpool, "Resample": resample, "ConstantPad": constant_pad, "ScaledDotProductFlashAttentionForCpu": attention,
+         "MaxUnpool": unpool, "Resample": resample,
+         **dict.fromkeys([rule.__name__ for rule in MAPPED_PADS.values()], last_dims), "ConstantPad": constant_pad,
+         "ScaledDotProductFlashAttentionForCpu": attention,
          "CrossEntropyLoss": cross_entropy, "NllLoss": nll_loss, "Cdist": cdist}

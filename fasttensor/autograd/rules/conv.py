@@ -136,3 +136,34 @@ class ConstantPad(Rule):
     @staticmethod
     def backward(ctx, g):
         return apply(ConstantPad, g, tuple([(-before, -after) for before, after in ctx.pads]), 0), None, None
+
+
+class MappedPad(Rule):
+    """A frame of the tensor's own values, as fasttensor.cpu.pad_mapped describes it."""
+
+    @staticmethod
+    def forward(ctx, x, pads, mode):
+        ctx.options = tuple(x.shape)[-len(pads):], pads, mode
+        return backend(x).mapped_pad(x, pads, mode)
+
+    @staticmethod
+    def backward(ctx, g):
+        return apply(MappedPadTransposed, g, *ctx.options), None, None
+
+
+class MappedPadTransposed(Rule):
+    """Each element the sum of those that it was copied to."""
+    name = "PadBackwardBackward0"
+
+    @staticmethod
+    def forward(ctx, g, sizes, pads, mode):
+        ctx.options = pads, mode
+        return backend(g).mapped_pad_backward(g, sizes, pads, mode)
+
+    @staticmethod
+    def backward(ctx, gg):
+        return apply(MappedPad, gg, *ctx.options), None, None, None
+
+
+MAPPED_PADS = {(kind, nd): type(f"{label}{nd}d", (MappedPad,), {"name": f"{label}{nd}DBackward0"})
+               for kind, label in (("reflect", "ReflectionPad"), ("replicate", "ReplicationPad"), ("circular", "CircularPad")) for nd in (1, 2, 3)}
