@@ -46,15 +46,16 @@ NAMES = {
             "signbit threshold true_divide where",
         "functional.forms":
             "_clamp_ _clamp_max_scalar_ _clamp_min_scalar_ _clamp_scalar_ _div_ _div_floor_ _div_trunc_ _logit_ _logit_eps_ "
-            "_masked_scale_ _mul_scale_ _nan_to_num_ _pow_number_ _prelu_ abs_ acos_ acosh_ adaptive_max_pool1d add_ addcdiv_ "
-            "addcmul_ addmv_ adjoint arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan2_ atan_ "
-            "atanh_ bilinear bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ bitwise_right_shift_ bitwise_xor_ ceil_ "
-            "celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ conv_tbc copysign_ cos_ cosh_ deg2rad_ detach_ digamma_ "
-            "embedding embedding_bag eq_ erf_ erfc_ erfinv_ exp2_ exp_ expm1_ fix_ floor_ floor_divide_ fmod_ frac_ gcd_ ge_ gt_ "
-            "heaviside_ hypot_ i0_ igamma_ igammac_ lcm_ ldexp_ le_ lerp_ lgamma_ log10_ log1p_ log2_ log_ logical_and_ "
-            "logical_not_ logical_or_ logical_xor_ logit_ lt_ mul_ nan_to_num_ native_channel_shuffle ne_ neg_ negative_ nextafter_ "
-            "polygamma_ pow_ rad2deg_ reciprocal_ relu_ remainder_ round_ rsqrt_ selu_ sgn_ sigmoid_ sign_ sin_ sinc_ sinh_ sqrt_ "
-            "square_ sub_ tan_ tanh_ threshold_ trunc_ view_as_complex_copy view_as_real_copy xlogy_",
+            "_masked_scale_ _mul_scale_ _nan_to_num_ _pow_half_ _pow_minus_half_ _pow_number_ _prelu_ abs_ acos_ acosh_ "
+            "adaptive_max_pool1d add_ addcdiv_ addcmul_ addmv_ adjoint arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
+            "as_strided_ asin_ asinh_ atan2_ atan_ atanh_ bilinear bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ "
+            "bitwise_right_shift_ bitwise_xor_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ conv_tbc copysign_ "
+            "cos_ cosh_ deg2rad_ detach_ digamma_ embedding embedding_bag eq_ erf_ erfc_ erfinv_ exp2_ exp_ expm1_ fix_ floor_ "
+            "floor_divide_ fmod_ frac_ gcd_ ge_ gt_ heaviside_ hypot_ i0_ igamma_ igammac_ lcm_ ldexp_ le_ lerp_ lgamma_ log10_ "
+            "log1p_ log2_ log_ logical_and_ logical_not_ logical_or_ logical_xor_ logit_ lt_ mul_ nan_to_num_ "
+            "native_channel_shuffle ne_ neg_ negative_ nextafter_ polygamma_ pow_ rad2deg_ reciprocal_ relu_ remainder_ round_ "
+            "rsqrt_ selu_ sgn_ sigmoid_ sign_ sin_ sinc_ sinh_ sqrt_ square_ sub_ tan_ tanh_ threshold_ trunc_ view_as_complex_copy "
+            "view_as_real_copy xlogy_",
         "functional.incomplete_gamma": "igamma igammac",
         "functional.indexing": "index_add index_copy index_fill index_put index_put_ index_reduce index_select",
         "functional.joining":

@@ -18,7 +18,7 @@ from fasttensor.autograd.batched cimport Level, level_of, as_batched, wrap, padd
 
 cdef extern from "elementwise.h":
     enum:
-        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
+        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR, FT_NEG, FT_RELU, FT_ADDCDIV
 
 cdef const ft_op *rows = table()
 
@@ -66,6 +66,14 @@ cdef int computing_code(int op, int code) noexcept nogil:
 
 
 cdef object unsupported(int op, int code):
+    if code == BOOL and op == FT_NEG:
+        raise RuntimeError("neg: Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or"
+                           " `logical_not()` operator instead.")
+    if code == BOOL and op == FT_RELU:
+        raise RuntimeError("relu: Boolean inputs not supported for relu: use the mask itself")
+    if code <= INT64 and op == FT_ADDCDIV:
+        raise RuntimeError(f"addcdiv: Integer division with addcdiv is no longer supported, got {dtype_of(code).name!r}: use input + value *"
+                           " torch.trunc(tensor1 / tensor2), or convert to a floating point dtype")
     raise NotImplementedError(f'"{name_of(op)}" not implemented for {dtype_of(code).name!r}: convert an operand, for example with .float()')
 
 

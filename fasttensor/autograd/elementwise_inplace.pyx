@@ -7,7 +7,7 @@ from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
-from fasttensor.cpu.copy cimport overlaps
+from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
@@ -72,8 +72,10 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     recording = grad_enabled() and (requires(x) or (z is not None and requires(z)) or (w is not None and requires(w)))
     # an operand in x's own memory must be read before x is written, and kept if it is saved
     if z is not None and (overlaps(x, z) or (recording and z.store is x.store)):
+        apart(name, x, z)
         z = detached_copy(z) if not requires(z) else z.clone()
     if w is not None and (overlaps(x, w) or (recording and w.store is x.store)):
+        apart(name, x, w)
         w = detached_copy(w) if not requires(w) else w.clone()
     if recording and x.base is not None and saves_self(row, x, z, w):
         # through a view the node of the write is not where the saved value's history is: compute aside, then copy

@@ -5,14 +5,14 @@ from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
 from fasttensor.cpu.elementwise cimport table, ft_op, run_strided
-from fasttensor.cpu.copy cimport overlaps
+from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires
 from fasttensor.autograd.elementwise cimport *
 from fasttensor.autograd.outputs import fit, same_dtype
 
 cdef extern from "elementwise.h":
     enum:
-        FT_SQUARE
+        FT_SQUARE, FT_ABS, FT_LERP
 
 cdef const ft_op *rows = table()
 
@@ -60,10 +60,10 @@ cdef object into_out(int op, int nin, object a, object b, object c, const double
     if done is not None:
         return done
     return finish_out(op, out, call1(op, a, par, None) if nin == 1 else call2(op, a, b, par, None) if nin == 2
-                      else call3(op, a, b, c, par, None))
+                      else call3(op, a, b, c, par, None), (a, b, c)[:nin])
 
 
-cdef object finish_out(int op, object out, Tensor value):
+cdef object finish_out(int op, object out, Tensor value, tuple operands):
     if not isinstance(out, Tensor):
         raise TypeError(f"{name_of(op)}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if value.dev == BATCHED or (<Tensor>out).dev == BATCHED:
@@ -71,18 +71,26 @@ cdef object finish_out(int op, object out, Tensor value):
     if grad_enabled() and (requires(value) or requires(<Tensor>out)):
         raise RuntimeError(f"{name_of(op)}(): functions with out=... arguments don't support automatic differentiation,"
                            " but one of the arguments requires grad.")
-    if rows[op].same_out or (rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE):
+    if (rows[op].same_out or (rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE)) and not widens(op, operands):
         same_dtype(out, value.dtype, name_of(op))
-    return write_out(<Tensor>out, value)
+    return write_out(<Tensor>out, value, name_of(op), operands)
 
 
-cdef Tensor write_out(Tensor out, Tensor value):
+cdef bint widens(int op, tuple operands):
+    """Where PyTorch takes another dtype for out= after all."""
+    return op == FT_ABS and (<Tensor>operands[0]).code >= COMPLEX64 or op == FT_LERP and not isinstance(operands[2], Tensor)
+
+
+cdef Tensor write_out(Tensor out, Tensor value, str name, tuple operands):
     """Copy a result into out=, which takes the result's shape."""
     if category(value.code) > category(out.code):
-        raise RuntimeError(f"result type {dtype_of(value.code).name} can't be cast to the desired output type {dtype_of(out.code).name}")
+        raise RuntimeError(f"{name}: result type {dtype_of(value.code).name} can't be cast to the desired output type {dtype_of(out.code).name}")
     if out.dev != value.dev:
-        raise RuntimeError(f"out= is {describe(out)} on another device than the result {describe(value)}")
-    fit(out, value.shape, "out=")
+        raise RuntimeError(f"{name}: out= is {describe(out)} on another device than the result {describe(value)}")
+    fit(out, value.shape, name)
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            apart(name, out, <Tensor>operand)
     copy_into(out, value)
     wrote(out)
     return out

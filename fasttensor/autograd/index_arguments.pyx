@@ -3,6 +3,7 @@ import warnings
 from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
+from fasttensor.cpu.copy cimport apart
 from fasttensor.autograd.checks cimport integer
 
 
@@ -23,6 +24,13 @@ def check_writable(Tensor x, str name):
         if x.sizes[d] > 1 and x.steps[d] == 0:
             raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor {describe(x)} "
                                "refers to a single memory location. Please clone() the tensor before performing the operation.")
+
+
+def refuse_mixed(str name, Tensor written, tuple operands):
+    """Refuses to write a tensor of which an operand shows other elements."""
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            apart(name, written, <Tensor>operand)
 
 
 def scalar_like(value, Tensor x, str name):

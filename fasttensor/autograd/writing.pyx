@@ -1,18 +1,19 @@
 """Whole-tensor writes, with their gradients; other memory under a tensor."""
 from libc.string cimport memmove
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, describe, wrote, CPU, META, BATCHED, MAX_DIMS
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, same_shape, describe, wrote, CPU, META, BATCHED, MAX_DIMS
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
 from fasttensor._core.storage cimport Storage
-from fasttensor._core.dispatch cimport grad_enabled, copy_into
+from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.dispatch import backend
 from fasttensor._core.element cimport scalar_code, write_element
-from fasttensor.cpu.copy cimport fill
+from fasttensor.cpu.copy cimport fill, apart
 from fasttensor.autograd.recording cimport requires, add_input, shrink_to
 from fasttensor.autograd.history cimport check_inference, check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport differentiable_cast
 from fasttensor.autograd.copying cimport to_device, with_channels_last
 from fasttensor.autograd.batched cimport Level, Batched, as_batched, living, padded
 from fasttensor.autograd.batched import replace_value
+from fasttensor.autograd.checks import flag
 from fasttensor.autograd.copying import channels_last, channels_last_3d
 
 
@@ -60,7 +61,12 @@ def copy_(self, src, non_blocking=False):
     cdef Tensor x = self, s
     cdef Node node
     cdef bint recording
+    if non_blocking is not False and non_blocking is not True:
+        flag("copy_", "non_blocking", non_blocking)
     if not isinstance(src, Tensor):
+        if internal_overlap(x):
+            raise RuntimeError(f"copy_: unsupported operation: more than one element of the written-to tensor {describe(x)} refers to a single memory"
+                               " location. Please clone() the tensor before performing the operation, or use fill_().")
         return fill_(self, src)
     s = <Tensor>src
     if s is x:
@@ -69,6 +75,8 @@ def copy_(self, src, non_blocking=False):
         return write_batch(x, s)
     check_inplace(x, "copy_")
     recording = grad_enabled() and (requires(x) or requires(s)) and x.code >= FLOAT16
+    if same_shape(x, s):        # a broadcast operand is expanded first in PyTorch, and read first here
+        apart("copy_", x, s)
     copy_into(x, s)
     wrote(x)
     if recording:
@@ -139,12 +147,14 @@ def resize_(self, *sizes, memory_format=None):
     cdef int d
     if not sizes:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
-    cdef tuple shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    cdef tuple shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) and getattr(sizes[0], "ndim", 1) else sizes
     if x.dev == BATCHED:
         raise RuntimeError("vmap: resize_ of a batched tensor is not supported: use reshape, or a new tensor")
     if requires(x):
         raise RuntimeError("cannot resize variables that require grad")
     check_inference(x, "resize_")
+    if memory_format is None and shape == x.shape:
+        return x                # in its strides
     if len(shape) > MAX_DIMS:
         raise RuntimeError(f"resize_: a tensor can have at most {MAX_DIMS} dimensions, got {len(shape)}")
     for d in range(len(shape)):
@@ -184,6 +194,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     cdef Py_ssize_t zero = 0
     if x.dev == BATCHED or (isinstance(source, Tensor) and (<Tensor>source).dev == BATCHED):
         raise RuntimeError("vmap: set_ of a batched tensor is not supported")
+    if not isinstance(storage_offset, int):
+        raise TypeError(f"set_(): argument 'storage_offset' must be int, not {type(storage_offset).__name__}")
     if source is None:
         set_geometry(x, 1, &zero, NULL)
         y = new_tensor(1, &zero, x.code, x.dev)

@@ -1,6 +1,6 @@
 """Copies and dtype conversions between strided tensors: the core's copy slot for the CPU."""
 from fasttensor._core.dtype cimport ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, new_like
+from fasttensor._core.tensor cimport Tensor, new_like, is_dense, describe
 from fasttensor._core.iterator cimport Iterator, start, add_operand, add_scalar, finish, run, loop_fn
 from fasttensor._core.dispatch cimport set_copy
 
@@ -50,6 +50,27 @@ cdef bint overlaps(Tensor a, Tensor b) noexcept:
         if a.sizes[d] != b.sizes[d] or (a.steps[d] != b.steps[d] and a.sizes[d] > 1):
             return True
     return False
+
+
+cdef bint mixes(Tensor a, Tensor b) noexcept:
+    """Whether an element of `a` is another one of `b`. PyTorch finds out for dense tensors only; others are read first here."""
+    cdef int d
+    if not overlaps(a, b) or not is_dense(a) or not is_dense(b):
+        return False
+    if a.ptr != b.ptr or a.rank != b.rank or ITEMSIZE[a.code] != ITEMSIZE[b.code]:
+        return True
+    for d in range(a.rank):
+        if a.sizes[d] != b.sizes[d] or (a.steps[d] != b.steps[d] and a.sizes[d] > 1):
+            return True
+    return False
+
+
+cdef bint apart(str name, Tensor written, Tensor read) except False:
+    """Refuse to write a tensor of which an operand shows other elements."""
+    if mixes(written, read):
+        raise RuntimeError(f"{name}: unsupported operation: some elements of the input tensor {describe(read)} and the written-to tensor"
+                           f" {describe(written)} refer to a single memory location. Please clone() the tensor before performing the operation.")
+    return True
 
 
 cdef void move(Iterator *it, int code) noexcept:

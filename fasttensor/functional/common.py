@@ -3,6 +3,7 @@
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
+from fasttensor.autograd.index_arguments import refuse_mixed
 from fasttensor.autograd.outputs import fit, same_dtype
 from fasttensor.autograd.rule import needs_history
 
@@ -43,13 +44,14 @@ def give(out, value, name, same=False):
     if out is None:
         return value
     if isinstance(value, tuple):
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         outs = tuple(out)
         if len(outs) != len(value):
             raise TypeError(f"{name}(): out= needs {len(value)} tensors, got {len(outs)}")
         given = [give(o, v, name, same) for o, v in zip(outs, value)]
         return type(value)(given) if not hasattr(value, "_fields") else type(value)(*given)
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    need_out(name, out)
     if needs_history(value, out):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"
                            " the arguments requires grad.")
@@ -61,6 +63,12 @@ def give(out, value, name, same=False):
         raise RuntimeError(f"{name}: Expected out tensor to have device {value.device}, but got {out.device} instead")
     fit(out, value.shape, name)
     return out.copy_(value)
+
+
+def need_out(name, out):
+    """TypeError for an `out` that is neither a Tensor nor None."""
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
 
 
 def can_hold(to, from_):
@@ -80,15 +88,22 @@ def pair(value, n=2):
     return (value,) * n
 
 
-def in_place(function):
-    """The in-place method of an out-of-place function: computes, then writes into self, with history."""
+def in_place(function, elementwise=False):
+    """The in-place method of an out-of-place function: computes, then writes into self, with history.
+
+    `elementwise` refuses operands that show other elements of self."""
     def method(self, *args, **kwargs):
+        if elementwise:
+            refuse_mixed(method.__name__, self, (*args, *kwargs.values()))
         old = self
         if needs_history(self, *args, *kwargs.values()):
             old = self.clone()      # the derivative may need the old values
         made = function(old, *args, **kwargs)
         if not can_hold(self.dtype, made.dtype):
             raise RuntimeError(f"{method.__name__}(): result type {made.dtype.name} can't be cast to the desired output type {self.dtype.name}")
+        if made.shape != self.shape:
+            raise RuntimeError(f"{method.__name__}(): Bad in-place call: input tensor size {list(self.shape)} and output tensor size {list(made.shape)}"
+                               f" should match; use {function.__name__}()")
         return self.copy_(made)
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"In-place version of :func:`{function.__name__}`."

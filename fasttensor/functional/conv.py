@@ -66,6 +66,8 @@ def window_arguments(name, nd, shape, weight, stride, padding, dilation, groups,
         if min(padding) < 0:
             raise RuntimeError(f"{name}: negative padding is not supported, got {padding}")
     channels, shown = shape[-nd - 1], list(weight)
+    if 0 in shape[-nd:]:
+        raise RuntimeError(f"{name}: only zero batch or zero channel inputs are supported, but got input shape: {list(shape)}")
     if weight[0] < groups or weight[0] % groups:
         raise RuntimeError(f"{name}: given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, "
                            f"but got weight of size {shown} instead")

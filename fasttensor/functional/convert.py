@@ -52,6 +52,8 @@ def __array__(self, dtype=None, copy=None):
     """What ``numpy.asarray`` calls."""
     array = numpy(self)
     if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"Unable to avoid copy while creating an array of {dtype} from {description(self)}: use numpy.asarray()")
         return array.astype(dtype)
     return array.copy() if copy else array
 

@@ -5,6 +5,7 @@ from fasttensor._core.dispatch import backend, backend_of, is_grad_enabled
 from fasttensor._core.dtype import DTYPES, get_default_dtype, require_code
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.autograd.outputs import fit
+from fasttensor.functional.common import need_out
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
 COMPLEX_OF = {"float32": DTYPES["complex64"], "float64": DTYPES["complex128"]}
@@ -51,6 +52,7 @@ def makers(out, device):
     if out is None:
         meta = (get_default_device() if device is None else Device(device)).type == "meta"
     else:
+        need_out("out=", out)
         meta = out.is_meta
     return backend_of("meta") if meta else backend(None)
 
@@ -117,7 +119,9 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     if layout is not None:
         only_strided("empty", layout)
     if out is not None:
-        return prepare(out, construct.shape_from("empty", size), dtype)
+        if isinstance(out, Tensor) and out.requires_grad:
+            raise RuntimeError("empty: cannot resize variables that require grad")
+        return prepare(out, construct.shape_from("empty", size), dtype, "empty")
     made = construct.empty("empty", size, dtype, device)
     if memory_format is not None and "channels_last" in str(memory_format):
         made = made.contiguous(memory_format=memory_format)
@@ -157,8 +161,9 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     return made
 
 
-def prepare(out, shape, dtype):
+def prepare(out, shape, dtype, name="out="):
     """`out` in the shape that a factory fills; RuntimeError where a dtype is asked for that is not its own."""
+    need_out(name, out)
     if dtype is not None and as_dtype(dtype) is not out.dtype:
         raise RuntimeError(f"dtype {as_dtype(dtype)} does not match dtype of out parameter ({out.dtype}): leave out dtype=")
     fit(out, Size(shape), "out=", warn=False)
@@ -173,7 +178,7 @@ def refuse_leaf(op, out):
 
 def _fill_out(op, size, out, value, dtype):
     refuse_leaf(op, out)
-    prepare(out, construct.shape_from(op, size), dtype)
+    prepare(out, construct.shape_from(op, size), dtype, op)
     backend(out).fill_(out, value)
     return out
 

@@ -5,7 +5,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples, is_inside, spread_draws
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
-from fasttensor.functional.common import give
+from fasttensor.functional.common import give, need_out
 from fasttensor.functional.creation import empty, finish, must_be_tensor
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.rearranging import broadcast_tensors
@@ -13,7 +13,7 @@ from fasttensor.functional.rearranging import broadcast_tensors
 
 def _drawn(rule, function, args, *parameters, out=None):
     made = apply(rule, function, args, *parameters)
-    return made if out is None else give(out, made.detach(), "out=")
+    return made if out is None else give(out, made, "normal")
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
@@ -84,7 +84,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is not None and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     made = _drawn(rules.Bernoulli, draw, (generator,), input)
-    return made if out is None else give(out, made.detach().to(out.dtype), "bernoulli")
+    need_out("bernoulli", out)
+    return made if out is None else give(out, made.to(out.dtype), "bernoulli")
 
 
 def poisson(input, generator=None):
@@ -155,6 +156,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(f"prob_dist must be 1 or 2 dim: multinomial got {description(input)}")
     if not input.is_floating_point():
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
+    need_out("multinomial", out)
     if out is not None and out.dtype is not DTYPES["int64"]:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
     if num_samples <= 0:

@@ -154,7 +154,7 @@ def pow(input, exponent, *, out=None):
         if exponent == 2 and out is None and (input.is_floating_point() or input.is_complex()):
             return F["square"](input)
         if exponent in (0.5, -0.5) and out is None and (input.is_floating_point() or input.is_complex()):
-            return F["sqrt" if exponent > 0 else "rsqrt"](input)
+            return F["_pow_half" if exponent > 0 else "_pow_minus_half"](input)
         if out is None and exponent and isinstance(exponent, (int, float)) and input.is_floating_point():
             return F["_pow_number"](input, exponent)
     return F["pow"](input, exponent, out=out)
@@ -166,7 +166,7 @@ def float_power(input, exponent, *, out=None):
         raise TypeError(f"float_power(): one of the arguments must be Tensor, got {describe(input, exponent)}")
     complex_ = any(v.is_complex() if isinstance(v, Tensor) else isinstance(v, complex) for v in (input, exponent))
     kind = DTYPES["complex128"] if complex_ else float64
-    if out is not None and out.dtype is not kind:
+    if isinstance(out, Tensor) and out.dtype is not kind:
         raise RuntimeError(f"float_power: the output given to float_power has dtype {out.dtype} but the operation's result requires dtype {kind}")
     a, b = (v.to(kind) if isinstance(v, Tensor) else v for v in (input, exponent))
     return pow(a, b, out=out)
@@ -231,6 +231,9 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
         from fasttensor.functional.data import complex
         return give(out, complex(*parts), "nan_to_num", True)
     if not input.is_floating_point():
+        for name, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
+            if value is not None:
+                real_number(value, "nan_to_num", name)
         return give(out, input.clone(), "nan_to_num", True)
     from fasttensor.functional.numeric_info import finfo
     info = finfo(input.dtype)
@@ -271,9 +274,10 @@ def positive(input):
     return +input
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input, threshold, value, inplace=False, *, out=None):
     """`input` where it is greater than `threshold`, `value` elsewhere."""
-    return ROW_METHODS["threshold_"](input, threshold, value) if inplace else F["threshold"](input, threshold, value)
+    made = ROW_METHODS["threshold_"](input, threshold, value) if inplace else F["threshold"](input, threshold, value)
+    return made if out is None else give(out, made, "threshold")
 
 
 threshold_ = ROW_METHODS.get("threshold_")
@@ -366,11 +370,11 @@ HOOKS = {
 }
 
 METHODS = {
-    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp), "clip_": in_place(clamp),
-    "clamp_min_": in_place(clamp_min), "clamp_max_": in_place(clamp_max), "div": div, "divide": div, "true_divide": true_divide,
+    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp, True), "clip_": in_place(clamp, True),
+    "clamp_min_": in_place(clamp_min, True), "clamp_max_": in_place(clamp_max, True), "div": div, "divide": div, "true_divide": true_divide,
     "div_": div_, "divide_": div_, "true_divide_": true_divide_, "pow": pow, "float_power": float_power, "float_power_": float_power_,
-    "where": method_where, "nan_to_num": nan_to_num, "nan_to_num_": in_place(nan_to_num), "logit": logit, "logit_": in_place(logit),
-    "nextafter": nextafter, "nextafter_": in_place(nextafter),
+    "where": method_where, "nan_to_num": nan_to_num, "nan_to_num_": in_place(nan_to_num, True), "logit": logit, "logit_": in_place(logit),
+    "nextafter": nextafter, "nextafter_": in_place(nextafter, True),
     "round": round, "round_": round_, "positive": positive, "fix": fix, "fix_": ROW_METHODS["trunc_"], "mvlgamma": mvlgamma, "mvlgamma_": in_place(mvlgamma),
     "polygamma": method_polygamma, "polygamma_": in_place(method_polygamma), "frexp": frexp,
     "__rdiv__": rdiv, "__div__": div, "__idiv__": div_,

@@ -65,6 +65,6 @@ igamma, igammac, zeta = _with_rule("igamma", Igamma), _with_rule("igammac", Igam
 
 
 __all__ = ["igamma", "igammac"]
-METHODS = {"igamma": igamma, "igammac": igammac, "igamma_": in_place(igamma), "igammac_": in_place(igammac)}
+METHODS = {"igamma": igamma, "igammac": igammac, "igamma_": in_place(igamma, True), "igammac_": in_place(igammac, True)}
 NN_FUNCTIONAL = []
 SPECIAL = {"gammainc": igamma, "gammaincc": igammac, "zeta": zeta}

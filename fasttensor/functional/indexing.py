@@ -174,6 +174,8 @@ def number_like(value, x):
 
 def check_indices(x, indices, name):
     need_tensor(x, name, "self", 1)
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
     indices = list(indices)
     if len(indices) > x.dim() + sum(i is None for i in indices):
         raise IndexError(f"{name}(): too many indices for tensor of dimension {x.dim()} (got {len(indices)})")
@@ -195,6 +197,7 @@ def index_put_(self, indices, values, accumulate=False):
     tensor([3., 0., 3.])
     """
     indices = check_indices(self, indices, "index_put_")
+    flag("index_put_", "accumulate", accumulate)
     need_tensor(values, "index_put_", "values", 3)
     if values.dtype is not self.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {description(self)} for the "
@@ -259,9 +262,10 @@ def others(x, dim, apart):
 
 
 def index_write(x, dim, index, source, how, name):
+    need_tensor(index, name, "index", 3)
+    need_tensor(source, name, "source", 4)
     dim = wrap(x, dim, name)
     check_vector(index, name)
-    need_tensor(source, name, "source", 4)
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): self and source expected to have the same dtype, but got {description(x)} and {description(source)}")
     check_slices(x, dim, index.numel(), source, name, how == SET)
@@ -316,8 +320,8 @@ def index_copy(input, dim, index, source):
 
 def index_fill_(self, dim, index, value):
     """In-place version of ``index_fill``."""
-    dim = wrap(self, dim, "index_fill_")
     need_tensor(index, "index_fill_", "index", 3)
+    dim = wrap(self, dim, "index_fill_")
     if index.dim() > 1:
         raise RuntimeError(f"index_fill_(): Index has to be a vector or a scalar, got {description(index)}")
     if index.dtype.itemsize != 8 or index.is_floating_point():

@@ -167,7 +167,7 @@ def cond(A, p=None, *, out=None):
     return deliver(name, out, found.masked_fill(failed, float("inf")) if not failed.is_meta and bool(all_samples(failed).any()) else found)
 
 
-def lstsq(input, b, rcond=None, *, driver=None):
+def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """x that minimises |input @ x - b| a column, of least norm where there are several.
 
     Returns solution, residuals (squared, for input of full rank with more rows than columns), rank, and singular
@@ -219,9 +219,9 @@ def lstsq(input, b, rcond=None, *, driver=None):
         difference = A @ solution - B
         residuals = (difference * (difference.conj() if difference.is_complex() else difference)).sum(-2)
         residuals = residuals.real if residuals.is_complex() else residuals
-    return LstsqResult(solution.squeeze(-1) if vector else solution, residuals,
-                       none.abs().long() if driver == "gels" or rank is None else rank,
-                       values if driver in ("gelsd", "gelss") else real)
+    return deliver(name, out, LstsqResult(solution.squeeze(-1) if vector else solution, residuals,
+                                          none.abs().long() if driver == "gels" or rank is None else rank,
+                                          values if driver in ("gelsd", "gelss") else real))
 
 
 def approximate_basis(A, q, niter, M=None):

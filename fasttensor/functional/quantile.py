@@ -4,6 +4,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.reduce import Pick, Select
+from fasttensor.functional.common import need_out
 from fasttensor.functional.dims import deliver, flag, require_size, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
@@ -21,6 +22,7 @@ def checked(name, input, q, interpolation, out):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype, got {description(input)}")
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    need_out(name, out)
     if out is not None and out.dtype != input.dtype:
         raise RuntimeError(f"{name}() out tensor must be same dtype as the input tensor, got {description(out)}")
     if isinstance(q, Tensor):

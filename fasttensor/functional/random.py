@@ -10,6 +10,7 @@ from fasttensor.autograd.batched import is_inside, spread_draws
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules import random as rules
 from fasttensor.cpu.generator import Generator, default_generator
+from fasttensor.functional.common import need_out
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, makers, must_be_tensor, no_names, number, only_strided, prepare,
                                             refuse_leaf, sizes_of)
@@ -35,7 +36,7 @@ def _fresh(op, size, named, dtype, device, layout, out):
         only_strided(op, layout)
     if out is not None:
         refuse_leaf(op, out)
-        return prepare(out, construct.shape_from(op, size), dtype)
+        return prepare(out, construct.shape_from(op, size), dtype, op)
     made = construct.empty(op, size, dtype, device)
     return spread_draws(made) if is_inside() else made
 
@@ -155,6 +156,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     n = number("randperm", "n", n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
+    need_out("randperm", out)
     dtype = (out.dtype if out is not None else _int64) if dtype is None else as_dtype(dtype)
     top = (1 << _DIGITS[dtype.name]) + 1 if dtype.name in _DIGITS else _LIMITS[dtype.name][1] if dtype.name in _LIMITS else -1
     if n > top:

@@ -8,7 +8,9 @@ from fasttensor._core.dispatch import backend_of
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.checks import int_of, real_number
+from fasttensor.autograd.outputs import fit
 from fasttensor.cpu import creation as kernels
+from fasttensor.functional.common import need_out
 from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, makers, number, only_strided
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
@@ -40,10 +42,13 @@ def _bounds(op, start, end, step):
     return start, end, step
 
 
-def finish_range(made, out, requires_grad, device=None):
+def finish_range(name, made, out, requires_grad, device=None):
     # an output with the right number of elements keeps its shape and is filled in its order, as in PyTorch
-    if out is not None and out.numel() == made.numel():
-        made = made.view(out.shape)
+    if out is not None:
+        if out.numel() == made.numel():
+            made = made.view(out.shape)
+        elif out.numel():
+            fit(out, made.shape, name)
     return finish(made, out, requires_grad, device)
 
 
@@ -95,6 +100,7 @@ def arange(
     elif len(bounds) == 1:
         end = bounds[0]
     start, end, step = _bounds("arange", 0 if start is None else start, end, 1 if step is None else step)
+    need_out("arange", out)
     dtype = _range_dtype("arange", out.dtype if dtype is None and out is not None else dtype, start, end, step)
     if dtype is _int64:
         start, end, step = int(start), int(end), int(step)
@@ -107,7 +113,7 @@ def arange(
             start, step = int(start), int(step)
     if n > 1 << 59:
         raise RuntimeError(f"Storage size calculation overflowed with sizes=[{n}]")
-    return finish_range(makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range("arange", makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
 def range(
@@ -124,10 +130,11 @@ def range(
     )
     if end is None:
         raise TypeError('range() missing 1 required positional argument: "end"')
+    need_out("range", out)
     start, end, step = _bounds("range", start, end, step)
     dtype = _range_dtype("range", dtype, 0.5)
     n = int((float(end) - float(start)) / step) + 1
-    return finish_range(makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range("range", makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
 def _unknown_ends(start, end, out, device):
@@ -170,11 +177,12 @@ def linspace(
     steps = int_of(steps, "linspace", "steps")
     if layout is not None:
         only_strided("linspace", layout)
+    need_out("linspace", out)
     if dtype is None and out is not None:
         dtype = out.dtype
     start, end = _unknown_ends(start, end, out, device)
     start, end, steps, dtype = _line_arguments("linspace", start, end, steps, dtype)
-    return finish_range(makers(out, device).linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
+    return finish_range("linspace", makers(out, device).linspace(start, end, steps, dtype_code(dtype)), out, requires_grad, device)
 
 
 def logspace(
@@ -200,16 +208,17 @@ def logspace(
     real_number(base, "logspace", "base")
     if layout is not None:
         only_strided("logspace", layout)
+    need_out("logspace", out)
     if dtype is None and out is not None:
         dtype = out.dtype
     start, end = _unknown_ends(start, end, out, device)
     start, end, steps, dtype = _line_arguments("logspace", start, end, steps, dtype, base)
     if dtype.is_complex or isinstance(base, complex):
         exponents = makers(out, device).linspace(start, end, steps, dtype_code(DTYPES["complex128"]))
-        return finish_range((exponents * math.log(base)).exp().to(dtype), out, requires_grad, device)
+        return finish_range("logspace", (exponents * math.log(base)).exp().to(dtype), out, requires_grad, device)
     if not dtype.is_floating_point:
         start, end = int(start), int(end)
-    return finish_range(makers(out, device).logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
+    return finish_range("logspace", makers(out, device).logspace(start, end, steps, float(base), dtype_code(dtype)), out, requires_grad, device)
 
 
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
@@ -231,6 +240,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
             raise RuntimeError(f"eye: {name} must be greater or equal to 0, got {value}")
     dtype = as_dtype(dtype)
     if dtype is None:
+        need_out("eye", out)
         dtype = get_default_dtype() if out is None else out.dtype
     return finish(makers(out, device).eye(n, m, dtype_code(dtype)), out, requires_grad, device)
 
@@ -241,7 +251,7 @@ def _triangle(op, row, col, offset, dtype, device, upper):
         raise RuntimeError(f"{op}: row and col must be non-negative, got {row} and {col}")
     if dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f'"{op}" not implemented for {dtype.name}: use int32 or int64')
-    return finish_range(makers(None, device).triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
+    return finish_range("tril_indices", makers(None, device).triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):

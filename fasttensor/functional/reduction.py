@@ -5,6 +5,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import reduce as rules
 from fasttensor.autograd.sums import mean, sum
+from fasttensor.functional.common import need_out
 from fasttensor.functional.dims import (
     deliver,
     numpy_names,
@@ -109,6 +110,7 @@ def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
         raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
     dims = wrap_all(input, dim, name)
     require_size(input, dims, name)
+    need_out(name, out)
     if out is not None and out.dtype != input.dtype:
         raise RuntimeError(f"{name}(): Expected the dtype for input and out to match, but got {input.dtype} for input's dtype"
                            f" and {out.dtype} for out's dtype.")

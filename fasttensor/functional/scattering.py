@@ -31,8 +31,8 @@ def gather(input, dim, index, *, sparse_grad=False):
 
 def write(x, dim, index, src, how, name):
     """x with src written in place; a number or a 0-d src against an index with dimensions counts for all."""
-    dim = wrap(x, dim, name)
     need_tensor(index, name, "index", 3)
+    dim = wrap(x, dim, name)
     check_writable(x, name)
     if not isinstance(src, Tensor):
         src = scalar_like(src, x, name)

@@ -1,7 +1,7 @@
 """Rarely used neighbours of indexing: segment_reduce, nonzero_static, fill_diagonal_, embedding_renorm_."""
 from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import all_samples
-from fasttensor.autograd.checks import int_of, real_number
+from fasttensor.autograd.checks import flag, int_of, real_number
 from fasttensor.functional.arguments import check_writable, deliver, description, need_tensor
 from fasttensor.functional.embedding import renorm_rows
 from fasttensor.functional.masking import nonzero
@@ -86,6 +86,9 @@ def fill_diagonal_(self, fill_value, wrap=False):
     tensor([[5., 0.],
             [0., 5.]])
     """
+    if not isinstance(fill_value, complex):
+        real_number(fill_value, "fill_diagonal_", "fill_value")
+    flag("fill_diagonal_", "wrap", wrap)
     if self.dim() < 2:
         raise RuntimeError(f"fill_diagonal_(): dimensions must larger than 1, got {description(self)}")
     if self.dim() > 2 and len(set(self.shape)) > 1:

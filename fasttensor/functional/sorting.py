@@ -42,7 +42,7 @@ def sort_method(self, dim=-1, descending=False, *, stable=False):
 sort_method.__doc__ = sort.__doc__
 
 
-def argsort(input, dim=-1, descending=False, stable=False):
+def argsort(input, dim=-1, descending=False, stable=False, *, out=None):
     """The indices that sort input along dim: int64 of input's shape.
 
     >>> import fasttensor as torch
@@ -52,7 +52,8 @@ def argsort(input, dim=-1, descending=False, stable=False):
     flag("argsort", "stable", stable)
     need_tensor(input, "argsort")
     flag("argsort", "descending", descending)
-    return apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending), bool(stable))[1]
+    made = apply(Sort, input.detach(), wrap(input, dim, "argsort"), bool(descending), bool(stable))[1]
+    return made if out is None else deliver(out, made, "argsort", True)
 
 
 @with_out
@@ -116,8 +117,8 @@ def lower_median(input, dim, keepdim, ignore_nan, name):
     need_tensor(input, name)
     flag(name, "keepdim", keepdim)
     if dim is None:
-        if not input.numel():
-            return input.new_full((), float("nan") if input.is_floating_point() or input.is_complex() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
+        if not input.numel() and not input.is_floating_point():
+            return input.new_full((), float("nan") if input.is_complex() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
         return apply(MedianOfAll, input, ignore_nan)
     dim = wrap(input, dim, name)
     if input.dim() and input.shape[dim] == 0:

@@ -54,7 +54,7 @@ class MedianOfAll(Rule):
 
     @staticmethod
     def forward(ctx, x, ignore_nan):
-        y = backend(x).median(x.reshape(-1), 0, ignore_nan)[0].reshape(())
+        y = backend(x).median(x.reshape(-1), 0, ignore_nan)[0].reshape(()) if x.numel() else x.new_full((), float("nan"))
         ctx.save(x, y)
         return y
 

@@ -26,13 +26,14 @@ class RNNBase(Module):
         if dropout > 0 and num_layers == 1:
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=3)
-        for name, value in (("hidden_size", hidden_size), ("num_layers", num_layers)):
+        for name, value in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
+        for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
             if not isinstance(value, int):
                 raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
             if value <= 0:
                 raise ValueError(f"{name} must be greater than zero")
-        if not isinstance(input_size, int):
-            raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
         if proj_size < 0:
             raise ValueError("proj_size should be a positive integer or zero to disable projections")
         if proj_size >= hidden_size:
@@ -98,7 +99,11 @@ class RNNBase(Module):
     # Checks
 
     def check_input(self, input, batch_sizes):
-        """RuntimeError unless the input has the right dimensions and size."""
+        """RuntimeError unless the input has the right dimensions and size, ValueError for another dtype than the weights'."""
+        dtype = getattr(self, self._flat_weights_names[0]).dtype
+        if input.dtype is not dtype and not ft.is_autocast_enabled("cpu"):
+            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: input.to({dtype}),"
+                             f" or convert model: model.to({input.dtype})")
         want = 2 if batch_sizes is not None else 3
         if input.dim() != want:
             raise RuntimeError(f"input must have {want} dimensions, got {input.dim()}")
