@@ -97,9 +97,14 @@ def test_out_of_another_dtype_converts_where_pytorch_does():
 
 
 def test_out_overlapping_an_input():
-    x = torch.arange(5.0)
-    torch.add(x[1:], 1, out=x[:-1])
-    assert x.tolist() == [2, 3, 4, 5, 4]
+    x = torch.arange(6.0)
+    for call in (lambda: torch.add(x[1:], 1, out=x[:-1]), lambda: torch.exp(x[1:], out=x[:-1]), lambda: torch.lerp(x[1:], x[:-1], 0.5, out=x[1:])):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor .* refer to a single memory location"):
+            call()
+    torch.add(x[:3], x[:3], out=x[:3])
+    torch.add(x[:4], 1, out=x[::2].as_strided((4,), (1,)))      # one and the same memory
+    torch.sum(x.view(2, 3), 0, out=x[:3])
+    assert x.tolist() == [5, 7, 10, 4, 4, 5]
 
 
 def test_numbers_beyond_a_small_dtype_wrap_around_and_bounds_do_not():
@@ -238,8 +243,8 @@ def test_einsum_of_two_dtypes_multiplies_but_does_not_contract():
 
 def test_out_is_written_by_the_loop_only_where_nothing_is_read_after_it_is_written():
     x = torch.arange(10.0)
-    torch.add(x[:-1], x[1:], out=x[1:])
-    assert x.tolist() == [0, 1, 3, 5, 7, 9, 11, 13, 15, 17]
+    torch.add(x[:6:2], x[:3], out=x[1:6:2])             # not dense, so that PyTorch cannot tell
+    assert x.tolist() == [0, 0, 2, 3, 4, 6, 6, 7, 8, 9]
     x = torch.arange(6.0).reshape(2, 3)
     torch.mul(x, x.new_tensor([[1.0], [2.0]]), out=x)
     assert x.tolist() == [[0, 1, 2], [6, 8, 10]]

@@ -74,11 +74,11 @@ def test_exhausted_memory_raises():
 N = 5000
 PLACES = torch.arange(1, N)
 OVERLAPPING = {
-    "copy_": lambda x, y: x[1:].copy_(y[:-1]),
+    "copy_": lambda x, y: x[1::2].copy_(y[:N // 2]),
     "copy_ transposed": lambda x, y: x.view(50, 100)[:, :50].copy_(y.view(50, 100)[:, :50].t()),
-    "add_": lambda x, y: x[1:].add_(y[:-1]),
-    "lerp_": lambda x, y: x[1:].lerp_(y[:-1], 0.25),
-    "x[1:] = ": lambda x, y: x.__setitem__(slice(1, None), y[:-1]),
+    "add_": lambda x, y: x[1::2].add_(y[:N // 2]),
+    "lerp_": lambda x, y: x[1::2].lerp_(y[:N // 2], 0.25),
+    "x[:] = x[0]": lambda x, y: x.view(50, 100).__setitem__(slice(None), y.view(50, 100)[0]),
     "x[places] = ": lambda x, y: x.__setitem__(PLACES, y[:-1]),
     "index_put_": lambda x, y: x.index_put_((PLACES,), y[:-1]),
     "index_copy_": lambda x, y: x.index_copy_(0, PLACES, y[:-1]),
@@ -94,7 +94,7 @@ OVERLAPPING = {
     "sum out": lambda x, y: torch.sum(y.view(50, 100), 0, out=x[30:130]),
     "cat out": lambda x, y: torch.cat([y[1000:2000], y[:1000]], out=x[1:2001]),
     "sort out": lambda x, y: torch.sort(y[:-1], descending=True, out=(x[1:], torch.empty(0, dtype=torch.int64))),
-    "_foreach_add_": lambda x, y: torch._foreach_add_([x[1:]], [y[:-1]]),
+    "_foreach_add_": lambda x, y: torch._foreach_add_([x[1::2]], [y[:N // 2]]),
 }
 
 
@@ -109,6 +109,30 @@ def test_what_is_written_is_read_first(name):
     for x, y in ((own[0], own[0]), (own[1], own[1].data), (own[2], torch.from_dlpack(own[2])), (torch.from_numpy(array), torch.from_numpy(array))):
         OVERLAPPING[name](x, y)
         assert torch.equal(x, expected)
+
+
+IN_PLACE = {
+    **{name: lambda x, y, name=name: getattr(x, name)(y) for name in (
+        "add_", "sub_", "mul_", "div_", "pow_", "atan2_", "fmod_", "remainder_", "hypot_", "copysign_", "nextafter_", "xlogy_", "igamma_", "heaviside_",
+        "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "logical_and_", "logical_or_", "logical_xor_", "floor_divide_", "clamp_min_", "clamp_max_", "copy_")},
+    "lerp_": lambda x, y: x.lerp_(y, 0.5), "addcmul_": lambda x, y: x.addcmul_(y, y), "addcdiv_": lambda x, y: x.addcdiv_(y, y),
+    "clamp_": lambda x, y: x.clamp_(y, y), "x += y": lambda x, y: x.__iadd__(y), "x[:] = y": lambda x, y: x.__setitem__(slice(None), y),
+    "_foreach_add_": lambda x, y: torch._foreach_add_([x], [y])}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_operands_that_show_other_elements_are_refused(name):
+    x = torch.arange(1.0, 7.0)
+    square = torch.ones(2, 2)
+    for target, operand in ((x[1:], x[:-1]), (x[:-1], x.data[1:]), (square, square.t())):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor .* refer to a single memory location"):
+            IN_PLACE[name](target, operand)
+    IN_PLACE[name](x, x)
+    IN_PLACE[name](x[:3], x[3:])
+    IN_PLACE[name](x[::2], x[1::2])
+    if name not in ("copy_", "x[:] = y", "_foreach_add_"):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            IN_PLACE[name](x.view(2, 3), x[:3])
 
 
 @pytest.mark.parametrize("write", [

@@ -10,6 +10,7 @@ cdef object call3(int op, object a, object b, object c, const double *par, objec
 cdef Tensor differentiable_cast(Tensor x, int code)
 cdef int result_code(object a, object b, object c, int mask) except -1
 cdef str name_of(int op)
+cdef bint one_dtype(int op, object a, object b, object c) except False
 cdef int computing_code(int op, int code) noexcept nogil
 cdef object unsupported(int op, int code)
 cdef object bad_operand(int op, object x, int position)

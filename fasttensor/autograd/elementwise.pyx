@@ -18,7 +18,7 @@ from fasttensor.autograd.batched cimport Level, level_of, as_batched, wrap, padd
 
 cdef extern from "elementwise.h":
     enum:
-        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR, FT_NEG, FT_RELU, FT_ADDCDIV
+        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR, FT_NEG, FT_RELU, FT_ADDCDIV, FT_LERP
 
 cdef const ft_op *rows = table()
 
@@ -201,6 +201,16 @@ cdef object call2(int op, object a, object b, const double *par, object out):
     return general(op, a, b, None, 2, par)
 
 
+cdef bint one_dtype(int op, object a, object b, object c) except False:
+    """RuntimeError for tensors of unlike dtypes where PyTorch does not promote; a weight without dimensions counts as a number."""
+    if isinstance(a, Tensor):
+        for other in (b, c):
+            if isinstance(other, Tensor) and (<Tensor>other).code != (<Tensor>a).code and (other is b or (<Tensor>other).rank):
+                raise RuntimeError(f"{name_of(op)}: expected dtype {dtype_of((<Tensor>a).code).name} for `{'end' if other is b else 'weight'}` but got"
+                                   f" {describe(other)}; convert one with .to()")
+    return True
+
+
 cdef bint is_bool(object x) noexcept:
     return (<Tensor>x).code == BOOL if isinstance(x, Tensor) else isinstance(x, bool)
 
@@ -233,6 +243,8 @@ cdef Tensor half_with_number(int op, Tensor x, object b, const double *par):
 cdef object call3(int op, object a, object b, object c, const double *par, object out):
     if watching and not announced():
         return watched(op, 3, a, b, c, par, out)
+    if op == FT_LERP:
+        one_dtype(op, a, b, c)
     if out is not None:
         return into_out(op, 3, a, b, c, par, out)
     return general(op, a, b, c, 3, par)

@@ -17,7 +17,7 @@ from fasttensor.autograd.batched cimport Level, Batched, as_batched, has_batched
 
 cdef extern from "elementwise.h":
     enum:
-        FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR
+        FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR, FT_LERP
 
 cdef const ft_op *rows = table()
 
@@ -42,6 +42,8 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         refuse_bool(op, x, b)
     if op == FT_POW and isinstance(b, bool) and is_bool(x):
         return inplace(FT_BITWISE_OR, x, not b, None, par)
+    if op == FT_LERP:
+        one_dtype(op, x, b, c)
     if nin > 1 and not isinstance(b, Tensor) and scalar_code(b) < 0:
         bad_operand(op, b, 2)
     if nin > 2 and not isinstance(c, Tensor) and scalar_code(c) < 0:

@@ -113,6 +113,12 @@ cdef inline bint is_nan_at(const char *p, int code) noexcept nogil:
     return v != v
 
 
+cdef bint is_infinite_at(const char *p, int code) noexcept nogil:
+    """Whether the (real part of the) element is infinite."""
+    cdef double v = (<const float *>p)[0] if code == FLOAT32 or code == COMPLEX64 else (<const double *>p)[0]
+    return v - v != 0
+
+
 cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b, i, n = t.n, item = t.code
@@ -124,6 +130,8 @@ cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             # LAPACK asks whether a pivot is not positive, which NaN passes
             if t.info[b] == 0 and is_nan_at(a + i * (n + 1) * item, t.m):
                 t.info[b] = <int>(i + 1)
+            elif t.info[b] == 0 and i + 1 < n and is_infinite_at(a + i * (n + 1) * item, t.m):
+                t.info[b] = <int>(i + 2)        # what is divided by it is not positive
         for i in range(n):
             if t.f1 == b"U":
                 memset(a + (i * n + i + 1) * item, 0, (n - i - 1) * item)

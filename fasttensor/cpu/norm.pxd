@@ -1,3 +1,5 @@
+from fasttensor._core.tensor cimport Tensor
+
 # The row primitives shared by the normalisations of rows and of channels.
 cdef extern from "norm_loops.h" nogil:
     ctypedef struct ft_norm:
@@ -15,3 +17,6 @@ cdef extern from "norm_loops.h" nogil:
         void (*col_affine)(const void *, void *, Py_ssize_t, const double *, const double *, const double *) noexcept nogil
         void (*col_affine2)(const void *, const void *, void *, Py_ssize_t, const double *, const double *, const double *, const double *) noexcept nogil
     const ft_norm FT_NORM_OF[2]
+
+# RuntimeError unless weights and statistics have the input's dtype, or float32 beside half precision
+cdef bint parameters_fit(str name, Tensor x, Tensor a, Tensor b, Tensor c, Tensor d) except False

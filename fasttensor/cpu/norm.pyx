@@ -11,8 +11,8 @@ are summed over groups of rows whose bounds depend on sizes alone.
 """
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
-from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast
+from fasttensor._core.dtype cimport BFLOAT16, FLOAT32, FLOAT64, ITEMSIZE
+from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
 
 cdef struct Rows:
@@ -85,6 +85,20 @@ cdef Tensor as_code(Tensor x, int code):
     return None if x is None else cast(contiguous(x), code)
 
 
+cdef bint parameters_fit(str name, Tensor x, Tensor a, Tensor b, Tensor c, Tensor d) except False:
+    cdef int code = x.code
+    cdef Tensor first = a if a is not None else b if b is not None else c if c is not None else d
+    if first is None:
+        return True
+    if first.code == FLOAT32 and code <= BFLOAT16:
+        code = FLOAT32
+    for p in (a, b, c, d):
+        if p is not None and (<Tensor>p).code != code:
+            raise RuntimeError(f"{name}: mixed dtype (CPU): expected weights and statistics of the input's dtype, or float32 beside half precision, "
+                               f"but got {describe(p)} for {describe(x)}")
+    return True
+
+
 cdef tuple forward(Tensor x, Tensor weight, Tensor bias, double eps, Py_ssize_t n, bint centered):
     cdef Tensor p = plain(x)
     cdef Tensor w = as_code(weight, p.code), b = as_code(bias, p.code)
@@ -144,6 +158,7 @@ cdef tuple backward(Tensor g, Tensor x, Tensor mean, Tensor rstd, Tensor weight,
 
 def layer_norm(Tensor x, Tensor weight, Tensor bias, double eps, Py_ssize_t n):
     """(x - mean) rstd weight + bias over rows of n elements: (y, mean, rstd)."""
+    parameters_fit("layer_norm", x, weight, bias, None, None)
     return forward(x, weight, bias, eps, n, True)
 
 

@@ -14,7 +14,7 @@ from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, wrote
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.parallel cimport parallel_for, range_fn
-from fasttensor.cpu.norm cimport ft_norm, FT_NORM_OF
+from fasttensor.cpu.norm cimport ft_norm, FT_NORM_OF, parameters_fit
 
 cdef enum:
     BLOCK = 64
@@ -176,6 +176,7 @@ cdef int blend(Tensor running, Tensor now, double momentum, double factor) excep
 def batch_norm(Tensor x, Tensor weight, Tensor bias, Tensor running_mean, Tensor running_var, bint training,
                double momentum, double eps):
     """(y, mean, rstd), the statistics as float64 [channels]; updates the running ones where training."""
+    parameters_fit("batch_norm", x, weight, bias, running_mean, running_var)
     cdef Tensor p = plain(x), w = doubles(weight), b = doubles(bias)
     cdef Tensor y = new_like(p, p.code)
     cdef Tensor mean, rstd
@@ -273,6 +274,7 @@ cdef void gn_back_chunk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 def group_norm(Tensor x, Tensor weight, Tensor bias, Py_ssize_t groups, double eps):
     """(y, mean, rstd), the statistics as float64 [batch, groups]."""
+    parameters_fit("group_norm", x, weight, bias, None, None)
     cdef Tensor p = plain(x), w = doubles(weight), b = doubles(bias)
     cdef Tensor y = new_like(p, p.code)
     cdef Channels s

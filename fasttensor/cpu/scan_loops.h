@@ -136,7 +136,10 @@ FT_LOGCUMSUMEXP(logcumsumexp_d, double)
 static inline ft_c128 ft_logadd_complex(ft_c128 a, ft_c128 b)
 {
     const ft_c128 hi = creal(a) > creal(b) ? a : b, lo = creal(a) > creal(b) ? b : a;
-    if (creal(lo) == -INFINITY || isnan(creal(hi))) return hi;
+    if (isnan(creal(a)) || isnan(cimag(a)) || isnan(creal(b)) || isnan(cimag(b))) return CMPLX(NAN, NAN);
+    if (creal(hi) == -INFINITY) return a;           /* two zeros, of any angle */
+    if (creal(lo) == INFINITY) return clog(cexp(a) + cexp(b));
+    if (creal(lo) == -INFINITY) return hi;
     return hi + clog(1 + cexp(lo - hi));
 }
 #define FT_LOGCUMSUMEXP_COMPLEX(NAME, T) \

@@ -229,6 +229,21 @@ def one_hot(Tensor x, Py_ssize_t classes):
     return out
 
 
+cdef Py_ssize_t quotient_bin(double v, const double *edges, Py_ssize_t bins, bint single) noexcept nogil:
+    """The bin of v by its quotient alone, in steps of the input's precision as in PyTorch; -1 outside."""
+    cdef float part
+    cdef Py_ssize_t at
+    if not (v >= edges[0] and v <= edges[bins]):
+        return -1
+    if single:
+        part = <float>v - <float>edges[0]
+        part = part * <float>bins
+        at = <Py_ssize_t>(part / (<float>edges[bins] - <float>edges[0]))
+    else:
+        at = <Py_ssize_t>((v - edges[0]) * bins / (edges[bins] - edges[0]))
+    return bins - 1 if at >= bins else at
+
+
 cdef Py_ssize_t find_bin(double v, const double *edges, Py_ssize_t bins, double scale) noexcept nogil:
     """The bin of v between equally spaced edges, which decide where the quotient rounds the other way; -1 outside."""
     cdef Py_ssize_t at
@@ -243,13 +258,15 @@ cdef Py_ssize_t find_bin(double v, const double *edges, Py_ssize_t bins, double 
     return at
 
 
-def uniform_histogram(Tensor x, Tensor edges, Tensor weights=None):
-    """Counts (int64), or sums of float64 weights, of a 1-d tensor between equally spaced edges."""
+def uniform_histogram(Tensor x, Tensor edges, Tensor weights=None, bint by_quotient=False):
+    """Counts (int64), or sums of float64 weights, of a 1-d tensor between equally spaced edges: by the edges' rounded values, or by the
+    quotient alone."""
     cdef Tensor e = contiguous(cast(edges, FLOAT64)), v, w, out
     cdef Py_ssize_t bins = e.count - 1, i, at
     cdef double *edge = <double *>e.ptr
     cdef double scale = bins / (edge[bins] - edge[0])
     cdef bint single = x.code == FLOAT32
+    cdef double value
     v = contiguous(x) if single else contiguous(cast(x, FLOAT64))
     out = new_tensor(1, &bins, INT64 if weights is None else FLOAT64, x.dev)
     memset(out.ptr, 0, bins * 8)
@@ -257,7 +274,8 @@ def uniform_histogram(Tensor x, Tensor edges, Tensor weights=None):
     cdef double *wp = <double *>w.ptr if w is not None else NULL
     with nogil:
         for i in range(v.count):
-            at = find_bin((<float *>v.ptr)[i] if single else (<double *>v.ptr)[i], edge, bins, scale)
+            value = (<float *>v.ptr)[i] if single else (<double *>v.ptr)[i]
+            at = quotient_bin(value, edge, bins, single) if by_quotient else find_bin(value, edge, bins, scale)
             if at >= 0:
                 if wp == NULL:
                     (<int64_t *>out.ptr)[at] += 1

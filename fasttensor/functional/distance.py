@@ -107,7 +107,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     def unit(x):
         size = norm(x, 2, dim, True)
         # the bound changes the value only: the gradient is the norm's, as in PyTorch
-        return x / (size + (size.detach().clamp(min=eps) - size.detach()))
+        return x / (size + (eps - size.detach()).clamp(min=0))
     return (unit(x1) * unit(x2)).sum(dim)
 
 
@@ -145,6 +145,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             raise RuntimeError(f"cdist only supports floating-point dtypes, got {description(x1)} and {description(x2)}")
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, got {description(x1)} and {description(x2)}")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"cdist: expected X1 and X2 of one dtype, got {description(x1)} and {description(x2)}")
     if x1.size(-1) != x2.size(-1):
         raise RuntimeError(f"cdist: X1 and X2 must have the same number of columns, got {description(x1)} and {description(x2)}")
     if p < 0:

@@ -92,6 +92,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                              f"it must have the same shape as the input ({description(input)})")
         if mode != "sum":
             raise NotImplementedError(f"embedding_bag(): per_sample_weights was not None, it is only supported for mode='sum' (got mode='{mode}').")
+        if per_sample_weights.dtype is not weight.dtype:
+            raise RuntimeError(f"embedding_bag(): expected weight and per_sample_weights of one dtype, got {description(weight)} and"
+                               f" {description(per_sample_weights)}")
     if scale_grad_by_freq and mode == "max":
         raise ValueError("embedding_bag(): max mode does not support scaling the gradient by the frequency")
     if input.dim() == 2:

@@ -69,6 +69,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                            f"batched input, (N, {features}), got unbatched input with shape {tuple(input.shape)}")
     if tuple(target.shape) == (*input.shape[:-1], classes, *outs) and ignore_index is not None:
         raise RuntimeError("linear_cross_entropy: ignore_index cannot be specified when target contains probabilities")
+    if target.dim() and input.dim() == 2 and target.size(0) != input.size(0):
+        raise ValueError(f"linear_cross_entropy: Expected input batch_size ({input.size(0)}) to match target batch_size ({target.size(0)}):"
+                         f" {describe(input, target)}")
     ignore_index = -100 if ignore_index is None else ignore_index
 
     if options is not None and (outs or label_smoothing or reduction not in ("mean", "sum", "none")

@@ -46,8 +46,16 @@ def classes_fit(input, target):
     return tuple(target.shape) == shape[:1] + shape[2:]
 
 
-def check_weight(name, weight, classes):
-    if weight is not None and tuple(weight.shape) != (classes,):
+def same_dtype(name, input, other, argument):
+    if other.dtype is not input.dtype:
+        raise RuntimeError(f"{name}(): expected {argument} of dtype {input.dtype.name} but found {description(other)} for input {description(input)}")
+
+
+def check_weight(name, input, weight, classes):
+    if weight is None:
+        return
+    same_dtype(name, input, weight, "weight")
+    if tuple(weight.shape) != (classes,):
         raise RuntimeError(f"{name}(): weight tensor should be defined either for all {classes} classes or no classes but got weight"
                            f" tensor of shape: {list(weight.shape)}")
 
@@ -78,7 +86,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if target.dtype.code not in (1, 5):
         raise RuntimeError(f"cross_entropy(): expected target dtype int64 or floating point, got {description(target)}")
     rows, classes = rows_of_classes("cross_entropy", input, target)
-    check_weight("cross_entropy", weight, rows.size(1))
+    check_weight("cross_entropy", input, weight, rows.size(1))
     loss = apply(CrossEntropyLoss, rows, classes.long(), weight, ignore_index, float(label_smoothing), how)
     if how != "none":
         return loss
@@ -96,7 +104,7 @@ def probability_loss(input, target, weight, ignore_index, how, smoothing):
         raise RuntimeError("cross_entropy(): ignore_index is not supported for floating point target")
     d = 0 if input.ndim == 1 else 1
     classes = input.size(d)
-    check_weight("cross_entropy", weight, classes)
+    check_weight("cross_entropy", weight, weight, classes)      # which is promoted here
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
     parts = log_softmax(input, d) * target
@@ -128,7 +136,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     if input.ndim > 1 and not classes_fit(input, target):
         rows_of_classes("nll_loss", input, target)
     x, t = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
-    check_weight("nll_loss", weight, x.size(1))
+    check_weight("nll_loss", x, weight, x.size(1))
     loss = apply(NllLoss, x, t if t.dtype is INT64 else t.long(), weight, ignore_index, how)
     return loss.reshape(target.shape) if how == "none" and input.ndim == 1 else loss
 
@@ -212,7 +220,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if not delta > 0:
         raise RuntimeError(f"huber_loss(): does not support non-positive values for delta, got {delta}")
     input, target = broadcast_pair("huber_loss", input, target)
-    return weighted(FUNCTIONS["_huber"](input, target, delta=float(delta)), checked_weight("huber_loss", weight, input), how)
+    return weighted(FUNCTIONS["_huber"](input, target, delta=float(delta)).to(input.dtype), checked_weight("huber_loss", weight, input), how)
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -228,6 +236,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if input.shape != target.shape:
         raise ValueError(f"binary_cross_entropy(): Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated."
                          " Please ensure they have the same size.")
+    same_dtype("binary_cross_entropy", input, target, "target")
     values = input.detach()
     values = all_samples(values)
     if input.numel() and not values.is_meta and not bool(((values >= 0) & (values <= 1)).all()):
@@ -235,6 +244,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                            " with others; use binary_cross_entropy_with_logits for logits")
     if weight is not None:
         need_common_shape("binary_cross_entropy", input, weight)
+        weight = weight.to(input.dtype)
     loss = FUNCTIONS["_bce"](input, target)
     return reduced(loss if weight is None else loss * weight, how)
 
@@ -255,8 +265,10 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
         raise ValueError(f"binary_cross_entropy_with_logits(): Target size ({target.shape}) must be the same as input size ({input.shape})")
     if weight is not None:
         need_common_shape("binary_cross_entropy_with_logits", input, weight)
+        weight = weight.to(input.dtype)
     if pos_weight is not None:
         need_common_shape("binary_cross_entropy_with_logits", input, pos_weight)
+        pos_weight = pos_weight.to(input.dtype)
     if pos_weight is None:
         loss = FUNCTIONS["_bce_logits"](input, target)
     else:

@@ -31,7 +31,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     how = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     need_common_shape("hinge_embedding_loss", input, target)
     apart = positive(margin - input).masked_fill(target == 1, 0)
-    together = (input + target * 0).masked_fill(target == -1, 0)
+    together = input.masked_fill(target == -1, 0)
     return reduced(apart + together, how)
 
 
@@ -79,6 +79,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     classes = x.size(1)
     if weight is not None and (weight.ndim != 1 or weight.size(0) != classes):
         raise RuntimeError(f"multi_margin_loss(): weight must be one-dimensional with {classes} elements, got {description(weight)}")
+    if weight is not None and weight.dtype is not x.dtype:
+        raise RuntimeError(f"multi_margin_loss(): expected weight of dtype {x.dtype.name} but found {description(weight)} for input {description(x)}")
     check_classes("multi_margin_loss", y, 0, classes)
     y = y.unsqueeze(1)
     inside = positive(margin - apply(Pick, x, y, 1) + x)

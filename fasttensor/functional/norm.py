@@ -35,6 +35,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if tensor_argument("batch_norm", input).ndim >= 2:
         check_batch(input, training)
+    if eps <= 0 and (training or eps):
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     return normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -187,9 +189,10 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if input.numel() == 0:
         return input
+    from fasttensor.functional.creation import zeros_like
     from fasttensor.functional.joining import cat
     squares = input * input
-    empty = (squares.narrow(1, 0, 1) * 0).detach()
+    empty = zeros_like(squares.narrow(1, 0, 1).detach())
     channels, before = input.size(1), size // 2
     padded = cat([empty] * before + [squares] + [empty] * ((size - 1) // 2), 1)
     total = padded.narrow(1, 0, channels)

@@ -38,6 +38,7 @@ def accumulated(input, dtype):
 def general_sum(input, dim, keepdim, dtype, out):
     """``sum`` of any dtype, over any dimensions."""
     tensor_argument("sum", input, keepdim)
+    need_out("sum", out)
     if dtype is None and out is not None:
         dtype = out.dtype
     x, code = accumulated(input, dtype)

@@ -261,7 +261,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     low, high = bounds(x, min, max, 1, "histc") if not x.is_meta else (0, 1)
     edges = linspace(low, high, bins + 1, dtype=DTYPES["float64"] if x.dtype.itemsize == 2 else x.dtype if x.is_floating_point() else None,
                      device=x.device)
-    return deliver(out, backend(x).uniform_histogram(x, edges).to(input.dtype), "histc", True)
+    return deliver(out, backend(x).uniform_histogram(x, edges, None, True).to(input.dtype), "histc", True)
 
 
 def edges_of(x, bins, range, name):

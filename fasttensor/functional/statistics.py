@@ -35,6 +35,8 @@ def cross(input, other, dim=None):
     need_tensor(other, "cross", "other", 2)
     if input.dim() != other.dim():
         raise RuntimeError(f"cross: inputs must have the same number of dimensions, got {description(input)} and {description(other)}")
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"cross: inputs must have one dtype, got {description(input)} and {description(other)}: convert one with .to()")
     a, b = broadcast_tensors(input, other)
     if dim is None:
         sizes = [d for d, n in enumerate(a.shape) if n == 3]
@@ -140,7 +142,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         if weights.dim() > 1 or weights.numel() != n or weights.is_floating_point() == integral or weights.is_complex():
             raise RuntimeError(f"cov(): expected {name} to be a 1-d tensor of {n} "
                                f"{'integers' if integral else 'floating point numbers'}, got {description(weights)}")
-        if n and not weights.is_meta and all_samples(weights.detach()).min().item() < 0:
+        if n and not weights.is_meta and not all_samples(weights.detach()).min().item() >= 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
         w = weights.reshape(-1) if w is None else w * weights.reshape(-1)
     x = x if x.is_floating_point() or x.is_complex() else x.float()

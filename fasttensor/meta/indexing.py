@@ -184,7 +184,7 @@ def one_hot(x, classes):
     return new((*x.shape, classes), INT64)
 
 
-def uniform_histogram(x, edges, weights=None):
+def uniform_histogram(x, edges, weights=None, by_quotient=False):
     return new((edges.numel() - 1,), INT64 if weights is None else FLOAT64)
 
 
