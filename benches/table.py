@@ -58,7 +58,7 @@ THROUGH = {
     "_clamp_scalar": lambda t, x: t.clamp(x, -1.0, 1.0),
     "_clamp_min_scalar": lambda t, x: t.clamp(x, min=0.0),
     "_clamp_max_scalar": lambda t, x: t.clamp(x, max=0.0),
-    "_pow_number": lambda t, x: t.pow(x, 3),
+    "_pow_number": lambda t, x: t.pow(x, 3), "_pow_half": lambda t, x: t.pow(x, 0.5), "_pow_minus_half": lambda t, x: t.pow(x, -0.5),
     "_clamp": lambda t, a, b, c: t.clamp(a, b, c),
     "polygamma": lambda t, x: t.polygamma(2, x),
     "threshold": lambda t, x: t.nn.functional.threshold(x, 0.1, 0.0),

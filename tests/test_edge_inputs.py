@@ -133,6 +133,7 @@ def test_unlike_dtypes_that_are():
     (TypeError, lambda: torch.zeros(2, 2).fill_diagonal_(1, 1)), (TypeError, lambda: torch.zeros(2, 2).index_put_(T([0]), torch.ones(1))),
     (TypeError, lambda: torch.zeros(2).index_put_((T([0]),), torch.ones(1), 1)), (TypeError, lambda: torch.zeros(2).index_add_(1, 1, 1)),
     (TypeError, lambda: torch.zeros(2).scatter_(1, 1, 1)), (TypeError, lambda: torch.zeros(2).index_fill_(1, 1, 1)),
+    (TypeError, lambda: X.add(X, 2)), (TypeError, lambda: X.is_set_to(1)), (TypeError, lambda: X.clone().requires_grad_("yes")),
     (ValueError, lambda: F.batch_norm(X, None, None, training=True, eps=0.0)), (ValueError, lambda: F.batch_norm(X, X[0], X[0], eps=-1.0)),
     (TypeError, lambda: torch.nn.LSTM(2, 3, bias=1)), (TypeError, lambda: torch.nn.GRU(2, 3, batch_first="yes")), (ValueError, lambda: torch.nn.RNN(0, 3)),
     (ValueError, lambda: torch.nn.LSTM(2, 3)(torch.ones(1, 1, 2).double())), (TypeError, lambda: torch.nn.HuberLoss(delta=1j)),
@@ -142,6 +143,12 @@ def test_types_of_errors(kind, call):
     with pytest.raises(kind) as caught:
         call()
     assert caught.type is kind
+
+
+def test_numbers_of_two_kinds():
+    n = torch.arange(3)
+    assert n.clamp(0.5, 1).tolist() == n.clamp(0.5, torch.tensor(1)).tolist() == [0.5, 1, 1] and n.clip(1, 1.5).dtype is torch.float32
+    assert n.sub(1.5, 1).tolist() == [-1.5, -0.5, 0.5] and torch.add(n, 2, 3).tolist() == [6, 7, 8]
 
 
 def test_powers_are_named_as_in_pytorch():

@@ -16,7 +16,7 @@ REFERENCES = {
     "_div": lambda t, p, a, b: a / b,
     "_div_trunc": lambda t, p, a, b: t.div(a, b, rounding_mode="trunc"),
     "_div_floor": lambda t, p, a, b: t.div(a, b, rounding_mode="floor"),
-    "_pow_number": lambda t, p, x: t.pow(x, *p),
+    "_pow_number": lambda t, p, x: t.pow(x, *p), "_pow_half": lambda t, p, x: t.pow(x, 0.5), "_pow_minus_half": lambda t, p, x: t.pow(x, -0.5),
     "_real": lambda t, p, x: t.real(x), "_imag": lambda t, p, x: t.imag(x),
     "_logit": lambda t, p, x: t.logit(x), "_logit_eps": lambda t, p, x: t.logit(x, *p),
     "_nan_to_num": lambda t, p, x: t.nan_to_num(x, *p),

@@ -58,8 +58,13 @@ def _body(op, call):
     lines = [f"cdef double[{len(op.params)}] par"] if op.params else []
     if _has_old_order(op):
         number, rest = next(iter(op.params)), op.arguments[1:]
-        lines += ["if _old is not None:", f"    warn_of_old_order(\"{op.name}\", \"{number}\")",
-                  f"    {', '.join([number, *rest])} = {', '.join([*rest, '_old'])}"]
+        lines += ["if _old is not None:"]
+        if len(rest) == 1:      # two numbers are in today's order
+            lines += [f"    if not isinstance({rest[0]}, Tensor) and not isinstance(_old, Tensor):", f"        {rest[0]}, _old = _old, {rest[0]}",
+                      "    else:", f"        warn_of_old_order(\"{op.name}\", \"{number}\", _old)"]
+        else:
+            lines += [f"    warn_of_old_order(\"{op.name}\", \"{number}\", _old)"]
+        lines += [f"    {', '.join([number, *rest])} = {', '.join([*rest, '_old'])}"]
     lines += [f"par[{i}] = number({name}, \"{op.name.strip('_')}\", \"{name}\")" for i, name in enumerate(op.params)]
     if op.check:
         condition, error, text = op.check

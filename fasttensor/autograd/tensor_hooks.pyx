@@ -8,6 +8,7 @@ from fasttensor._core.dispatch cimport inference_enabled
 from fasttensor.autograd.copying cimport identity_backward
 from fasttensor.autograd.history cimport mark_view
 from fasttensor.autograd.batched cimport as_batched, wrap
+from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import node_hooks, retain_on
 
 
@@ -33,6 +34,8 @@ def detach_(self):
 
 def requires_grad_(self, requires_grad=True):
     """Set whether operations on this leaf are recorded; returns the tensor."""
+    if requires_grad is not True and requires_grad is not False:
+        flag("requires_grad_", "requires_grad", requires_grad)
     self.requires_grad = requires_grad
     return self
 

@@ -261,7 +261,7 @@ METHODS = {
     **{"is_" + kind: property(lambda self: False) for kind in (
         "sparse", "sparse_csr", "quantized", "mps", "xpu", "xla", "ipu", "maia", "mtia", "vulkan", "mkldnn", "nested")},
     "is_neg": lambda self: False, "is_conj": lambda self: False, "resolve_conj": lambda self: self, "resolve_neg": lambda self: self,
-    "is_coalesced": lambda self: True, "has_names": lambda self: False, "is_set_to": lambda self, other: self.data_ptr() == other.data_ptr()
+    "is_coalesced": lambda self: True, "has_names": lambda self: False, "is_set_to": lambda self, tensor: self.data_ptr() == need_tensor(tensor, "is_set_to", "tensor").data_ptr()
     and self.shape == other.shape and self.stride() == other.stride(),
     "is_distributed": is_distributed, "pin_memory": lambda self, device=None: self, "const_data_ptr": reinterpret.data_ptr,
     "name": property(lambda self: None), "record_stream": lambda self, s: None,

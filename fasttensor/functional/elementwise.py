@@ -45,7 +45,8 @@ def clamp(input, min=None, max=None, *, out=None):
     bounds = [b for b in (min, max) if b is not None]
     kind = input.dtype
     for b in bounds:
-        kind = elementwise_type(input, b) if not isinstance(b, bool) else kind
+        if not kind.is_floating_point and not isinstance(b, bool):
+            kind = elementwise_type(input, b)
     x = input if kind == input.dtype else input.to(kind)
     if not kind.is_floating_point:
         exact = [int(b) for b in bounds]
