@@ -146,6 +146,18 @@ def test_out_is_written_through_its_strides():
         assert torch.equal(call(out=out[..., 0]), expected) and not out[..., 1].any()
 
 
+def test_joins_are_written_at_once_where_nothing_is_read_after_it_is_written():
+    x = torch.arange(4.0)
+    out = torch.zeros(2, 4)
+    version = out._version
+    assert torch.stack([x, x + 1], out=out) is out and out.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]] and out._version == version + 1
+    torch.cat([out[1], out[0]], out=out.view(8))
+    assert out.tolist() == [[1, 2, 3, 4], [0, 1, 2, 3]]
+    turned = torch.zeros(4, 2)
+    torch.stack([x, x], out=turned.t())
+    assert turned[:, 1].tolist() == [0, 1, 2, 3] and torch.cat([x, x.int()], out=torch.zeros(8, dtype=torch.float64)).dtype is torch.float64
+
+
 def test_in_place_forms_keep_their_shape():
     one, three = torch.ones(1, 1), torch.ones(2, 1, 1)
     for call in (lambda: torch.ones(1).addmm_(one, one), lambda: torch.tensor(1.0).addmv_(one, one[0]), lambda: torch.tensor(1.0).addr_(one[0], one[0]),

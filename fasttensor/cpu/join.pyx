@@ -2,9 +2,10 @@
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport ITEMSIZE
-from fasttensor._core.dispatch cimport copy_into
-from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe
+from fasttensor._core.dispatch cimport copy_into, internal_overlap
+from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe, wrote
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
 
 cdef struct Piece:
@@ -121,8 +122,24 @@ cdef Tensor join(list parts, int dim, Tensor out):
     return out
 
 
-def cat(list tensors, int dim, int code):
-    """Tensors of fitting shapes joined along dim, as dtype code. An empty 1-d tensor fits everything."""
+cdef Tensor joined_in(Tensor out, list parts, int dim, int rank, Py_ssize_t *shape, int code, int dev):
+    """The parts in `out`, where it is memory of the result's shape and dtype apart from theirs, else in new memory."""
+    cdef int d
+    if out is None or out.rank != rank or out.code != code or out.dev != dev or internal_overlap(out) or out.store is None or out.store.read_only:
+        return join(parts, dim, new_tensor(rank, shape, code, dev))
+    for d in range(rank):
+        if out.sizes[d] != shape[d]:
+            return join(parts, dim, new_tensor(rank, shape, code, dev))
+    for t in parts:
+        if touches(out, <Tensor>t):
+            return join(parts, dim, new_tensor(rank, shape, code, dev))
+    join(parts, dim, out)
+    wrote(out)
+    return out
+
+
+def cat(list tensors, int dim, int code, Tensor out=None):
+    """Tensors of fitting shapes joined along dim, as dtype code. An empty 1-d tensor fits everything. `out` is the result where it can be."""
     cdef Py_ssize_t shape[64]
     cdef Tensor t, first = None
     cdef list parts = []
@@ -152,11 +169,11 @@ def cat(list tensors, int dim, int code):
     for d in range(first.rank):
         shape[d] = first.sizes[d]
     shape[dim] = total
-    return join(parts, dim, new_tensor(first.rank, shape, code, first.dev))
+    return joined_in(out, parts, dim, first.rank, shape, code, first.dev)
 
 
-def stack(list tensors, int dim, int code):
-    """Tensors of one shape joined along a new dim, as dtype code."""
+def stack(list tensors, int dim, int code, Tensor out=None):
+    """Tensors of one shape joined along a new dim, as dtype code. `out` is the result where it can be."""
     cdef Py_ssize_t shape[64]
     cdef Py_ssize_t one[64]
     cdef Py_ssize_t steps[64]
@@ -176,7 +193,7 @@ def stack(list tensors, int dim, int code):
                                    f"and {list(t.shape)} at entry {len(parts)}")
             steps[d] = 1 if d == dim else t.steps[k]
         parts.append(new_view(t, rank, one, steps, t.offset))
-    return join(parts, dim, new_tensor(rank, shape, code, first.dev))
+    return joined_in(out, parts, dim, rank, shape, code, first.dev)
 
 
 cdef struct Strided:

@@ -1,10 +1,12 @@
 """Tensors put together: cat, stack and the shapes numpy has names for; splitting; products of lists."""
 from fasttensor.autograd.checks import flag, int_of
-from fasttensor.autograd.rule import apply
+from fasttensor.autograd.batched import is_inside
+from fasttensor.autograd.outputs import fit
+from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.join import Cat, Stack
 from fasttensor.autograd.index_arguments import join_arguments
 from fasttensor.autograd.reinterpret import result_type
-from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, tensor_list, wrap
+from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, tensor_list, wrap
 from fasttensor.functional.common import can_hold
 
 # Empty sections beyond this number end in an error rather than in hours and the end of memory.
@@ -24,11 +26,18 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     tensor([1, 2, 3])
     """
     tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "cat", 0)
-    made = apply(Cat, dim, code, *tensors)
-    return made if out is None else into(out, made, "cat")
+    return apply(Cat, dim, code, *tensors) if out is None else into(out, Cat, tensors, dim, code, "cat")
 
 
-def into(out, made, name):
+def into(out, rule, tensors, dim, code, name):
+    """A join written into out=, at once where nothing has to be converted, resized, recorded or read first."""
+    if isinstance(out, Tensor) and not needs_history(out, *tensors) and not is_inside():
+        fit(out, out.shape, name)
+        made = getattr(backend(tensors[0]), name)(tensors, dim, code, out)
+        if made is out:
+            return out
+    else:
+        made = apply(rule, dim, code, *tensors)
     if isinstance(out, Tensor) and not can_hold(out.dtype, made.dtype):
         raise TypeError(f"{name}(): input types can't be cast to the desired output type {out.dtype.name}: the result is {description(made)}")
     return deliver(out, made, name)
@@ -53,8 +62,7 @@ def stack(tensors, dim=0, *, axis=None, out=None):
             [2, 4]])
     """
     tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "stack", 1)
-    made = apply(Stack, dim, code, *tensors)
-    return made if out is None else into(out, made, "stack")
+    return apply(Stack, dim, code, *tensors) if out is None else into(out, Stack, tensors, dim, code, "stack")
 
 
 def joined(name, parts, dim, out):

@@ -190,7 +190,7 @@ def uniform_histogram(x, edges, weights=None, by_quotient=False):
 
 # --- joining and rearranging ---
 
-def cat(tensors, dim, code):
+def cat(tensors, dim, code, out=None):
     together("cat", *tensors)
     parts = [t for t in tensors if tuple(t.shape) != (0,)]
     if not parts:
@@ -209,7 +209,7 @@ def cat(tensors, dim, code):
     return new((*first.shape[:dim], sum(t.shape[dim] for t in parts), *first.shape[dim + 1:]), code)
 
 
-def stack(tensors, dim, code):
+def stack(tensors, dim, code, out=None):
     together("stack", *tensors)
     first = tensors[0]
     for k, t in enumerate(tensors):
