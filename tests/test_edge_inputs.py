@@ -26,6 +26,12 @@ def test_rows_with_nan():
     same(torch.unique(T([3.0, NAN, 1.0, NAN, 1.0])), [1, 3, NAN, NAN])
 
 
+def test_the_largest_of_rows_with_nan():
+    x = T([[NAN, 1.0], [2.0, 3.0]])
+    same(torch.cdist(x, x, INF), [[NAN, NAN], [NAN, 0]])
+    same(F.embedding_bag(T([[0, 1]]), x, mode="max"), [[NAN, 3]])
+
+
 def test_interpolation_beside_infinities():
     x = torch.arange(36.0).view(1, 1, 6, 6)
     spoilt = x.clone()
