@@ -86,6 +86,9 @@ cdef void make_plan(Plan *p, Tensor x, const bint *reduced, Tensor out) noexcept
         if p.groups > p.units:
             p.groups = p.units
     p.group = (p.units + p.groups - 1) // p.groups
+    if not p.rows and p.groups > 1 and p.group > FOLD:
+        # whole folds, and twice as many as a row's groups would have: every group costs a pass over its accumulators
+        p.group = (2 * p.group + FOLD - 1) // FOLD * FOLD
     if p.group:
         p.groups = (p.units + p.group - 1) // p.group
     p.n_tasks = n_units * p.groups

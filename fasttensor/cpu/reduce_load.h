@@ -94,6 +94,9 @@ static void ft_finish(const void *acc, int op, int kind, int post, double par, c
             if (post == P_DIVIDE) ft_store_real(out, code, (double)a[j] / par);
             else ft_store_int(out, code, post == P_ANY ? a[j] > 0 : post == P_ALL ? a[j] == whole : a[j]);
         }
+    } else if (kind <= K_DOUBLE && code == 8 && step == 4 && (post == P_NONE || post == P_DIVIDE)) {
+        const double *a = acc, scale = post == P_DIVIDE ? par : 1;
+        for (ptrdiff_t j = 0; j < m; j++) ((float *)out)[j] = (float)(a[j] / scale);
     } else if (kind <= K_DOUBLE) {
         const double *a = acc;
         for (ptrdiff_t j = 0; j < m; j++, out += step) {
