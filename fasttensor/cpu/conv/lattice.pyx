@@ -10,10 +10,10 @@ from libc.string cimport memset
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "micro.h" nogil:
-    void ft_lattice_row_f32(float *dst, const float *src, Py_ssize_t step, Py_ssize_t first, Py_ssize_t last, Py_ssize_t n,
-                            const float *src_limit, const float *dst_limit)
-    void ft_lattice_row_f64(double *dst, const double *src, Py_ssize_t step, Py_ssize_t first, Py_ssize_t last, Py_ssize_t n,
-                            const double *src_limit, const double *dst_limit)
+    void ft_lattice_rows_f32(float *dst, const float *src, Py_ssize_t pitch, Py_ssize_t count, Py_ssize_t step, Py_ssize_t first, Py_ssize_t last,
+                             Py_ssize_t n, const float *src_limit, const float *dst_limit)
+    void ft_lattice_rows_f64(double *dst, const double *src, Py_ssize_t pitch, Py_ssize_t count, Py_ssize_t step, Py_ssize_t first, Py_ssize_t last,
+                             Py_ssize_t n, const double *src_limit, const double *dst_limit)
 
 
 cdef Py_ssize_t volume(const Py_ssize_t *v) noexcept nogil:
@@ -124,29 +124,35 @@ cdef inline Py_ssize_t clip(Py_ssize_t v, Py_ssize_t high) noexcept nogil:
 
 cdef void fill_plane(const real *src, real *dst, const Lattice *lat) noexcept nogil:
     """One channel's plane in the lattice's layout."""
-    cdef Py_ssize_t s0, s1, s2, i0, i1, y0, y1, first, last, start
-    cdef Py_ssize_t q2 = lat.q[2], step = lat.stride[2]
+    cdef Py_ssize_t s0, s1, s2, i0, y0, first, last, start, top, first1, last1
+    cdef Py_ssize_t q1 = lat.q[1], q2 = lat.q[2], step = lat.stride[2], pitch = lat.stride[1] * lat.size[2]
     cdef const real *row
     cdef const real *limit = dst + lat.plane
     for s0 in range(lat.slots[0]):
         for s1 in range(lat.slots[1]):
+            top = s1 * lat.dil[1] % lat.stride[1] - lat.pad[1]
+            first1 = clip(-floor_div(top, lat.stride[1]), q1)
+            last1 = max(first1, clip(-floor_div(top - lat.size[1], lat.stride[1]), q1))
             for s2 in range(lat.slots[2]):
                 start = s2 * lat.dil[2] % step - lat.pad[2]
                 first = clip(-floor_div(start, step), q2)
                 last = max(first, clip(-floor_div(start - lat.size[2], step), q2))
                 for i0 in range(lat.q[0]):
                     y0 = i0 * lat.stride[0] + s0 * lat.dil[0] % lat.stride[0] - lat.pad[0]
-                    for i1 in range(lat.q[1]):
-                        y1 = i1 * lat.stride[1] + s1 * lat.dil[1] % lat.stride[1] - lat.pad[1]
-                        if y0 < 0 or y0 >= lat.size[0] or y1 < 0 or y1 >= lat.size[1]:
-                            memset(dst, 0, q2 * sizeof(real))
-                        else:
-                            row = src + (y0 * lat.size[1] + y1) * lat.size[2] + start
-                            if real is float:
-                                ft_lattice_row_f32(dst, row, step, first, last, q2, src + lat.volume, limit)
-                            else:
-                                ft_lattice_row_f64(dst, row, step, first, last, q2, src + lat.volume, limit)
-                        dst += q2
+                    if y0 < 0 or y0 >= lat.size[0]:
+                        memset(dst, 0, q1 * q2 * sizeof(real))
+                        dst += q1 * q2
+                        continue
+                    memset(dst, 0, first1 * q2 * sizeof(real))
+                    dst += first1 * q2
+                    row = src + (y0 * lat.size[1] + first1 * lat.stride[1] + top) * lat.size[2] + start
+                    if real is float:
+                        ft_lattice_rows_f32(dst, row, pitch, last1 - first1, step, first, last, q2, src + lat.volume, limit)
+                    else:
+                        ft_lattice_rows_f64(dst, row, pitch, last1 - first1, step, first, last, q2, src + lat.volume, limit)
+                    dst += (last1 - first1) * q2
+                    memset(dst, 0, (q1 - last1) * q2 * sizeof(real))
+                    dst += (q1 - last1) * q2
 
 
 cdef struct Fill:

@@ -24,6 +24,9 @@ enum { FT_VECTOR_BYTES = 16, FT_ROWS = 4, FT_VECS = 3 };
 #define FT_ROW_CASES(X) X(1) X(2) X(3) X(4)
 #endif
 
+/* Neighbouring pixels of a panel: where they lie in it, in the lattice and in the output. */
+typedef struct { ptrdiff_t at, src, dst, n; } ft_pixels;
+
 #define FT_INLINE static inline __attribute__((always_inline))
 #define T float
 #define I int

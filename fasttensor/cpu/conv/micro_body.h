@@ -123,12 +123,6 @@ static __attribute__((unused, noinline)) void NAME(line)(int rows, int nv, ptrdi
 #undef FT_LINE_CASE
 #undef FT_CASES
 
-/* dst[0..n) = src[0..n) and up to a vector more of both, which must exist. */
-FT_INLINE void NAME(copy_over)(T *dst, const T *src, ptrdiff_t n)
-{
-    for (ptrdiff_t i = 0; i < n; i += LANES) *(V *)(dst + i) = *(const V *)(src + i);
-}
-
 /* dst[0..n) = src[0..n): short runs, where a call of memcpy costs more than the copy. */
 FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
 {
@@ -141,6 +135,37 @@ FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
     else if (n >= 4) { memcpy(dst, src, 4 * sizeof(T)); memcpy(dst + n - 4, src + n - 4, 4 * sizeof(T)); }
     else if (n >= 2) { memcpy(dst, src, 2 * sizeof(T)); memcpy(dst + n - 2, src + n - 2, 2 * sizeof(T)); }
     else dst[0] = src[0];
+}
+
+FT_INLINE void NAME(pack_run)(const ptrdiff_t bytes, T *dst, ptrdiff_t width, const T *src, const ptrdiff_t *off, ptrdiff_t k)
+{
+    for (ptrdiff_t i = 0; i < k; i++, dst += width) memcpy(dst, src + off[i], bytes);
+}
+
+/* dst[i][run.at + j] = x[off[i] + run.src + j] for every run of pixels and j < run.n, zeros after the last. Runs are copied by whole or
+ * half vectors where what is too much stays in the row, as the next run writes over it; `exact`: the source may not be read past a run. */
+static __attribute__((unused, noinline)) void NAME(pack)(T *dst, ptrdiff_t width, const T *x, const ptrdiff_t *off, ptrdiff_t k, int runs,
+                                                         const ft_pixels *run, int exact)
+{
+    enum { BLOCK = 32 };        /* terms: few enough that a block stays in L1 for all its runs */
+    const ptrdiff_t end = run[runs - 1].at + run[runs - 1].n;
+    for (; k > 0; k -= BLOCK, off += BLOCK, dst += BLOCK * width) {
+        const ptrdiff_t kn = k < BLOCK ? k : BLOCK;
+        for (int r = 0; r < runs; r++) {
+            const ptrdiff_t n = run[r].n, most = exact ? 0 : width - run[r].at;
+            const T *src = x + run[r].src;
+            T *to = dst + run[r].at;
+            if (2 * n <= LANES && LANES <= 2 * most) NAME(pack_run)(FT_VECTOR_BYTES / 2, to, width, src, off, kn);
+            else if (n <= LANES && LANES <= most) NAME(pack_run)(FT_VECTOR_BYTES, to, width, src, off, kn);
+            else if (n <= 2 * LANES && 2 * LANES <= most) NAME(pack_run)(2 * FT_VECTOR_BYTES, to, width, src, off, kn);
+            else if (n <= 3 * LANES && 3 * LANES <= most) NAME(pack_run)(3 * FT_VECTOR_BYTES, to, width, src, off, kn);
+            else
+                for (ptrdiff_t i = 0; i < kn; i++) NAME(copy)(to + i * width, src + off[i], n);
+        }
+        if (end < width)
+            for (ptrdiff_t i = 0; i < kn; i++)
+                for (ptrdiff_t j = end; j < width; j++) dst[i * width + j] = 0;
+    }
 }
 
 /* dst[i] = bias + sum_t w[t] * src[off[t] + i] for one-channel windows. */
@@ -207,24 +232,36 @@ static __attribute__((unused, noinline)) void NAME(plane)(ptrdiff_t taps, const 
     }
 }
 
-/* One row of a lattice: dst[j] = src[j * step] for first <= j < last, 0 for the other j < n. Whole vectors are read and
- * written past the row's end as long as they stay before the limits; what lies there is written later. */
-static __attribute__((unused)) void NAME(lattice_row)(T *dst, const T *src, ptrdiff_t step, ptrdiff_t first, ptrdiff_t last, ptrdiff_t n,
-                                                      const T *src_limit, const T *dst_limit)
+/* `count` rows of a lattice: dst[j] = src[j * step] for first <= j < last, 0 for the other j < n, rows being `pitch` apart in the source.
+ * Whole vectors are read and written past a row's end as long as they stay before the limits; what lies there is written later. */
+static __attribute__((unused)) void NAME(lattice_rows)(T *dst, const T *src, ptrdiff_t pitch, ptrdiff_t count, ptrdiff_t step, ptrdiff_t first,
+                                                       ptrdiff_t last, ptrdiff_t n, const T *src_limit, const T *dst_limit)
 {
     VI even;
     for (int l = 0; l < LANES; l++) even[l] = 2 * l;
-    /* the empty statements keep these short loops from being vectorised, whose preparation costs more than they do */
-    for (ptrdiff_t j = 0; j < first; j++) { dst[j] = 0; __asm__ volatile(""); }
-    ptrdiff_t j = first;
-    if (step == 1)
-        for (; j < last && src + j + LANES <= src_limit && dst + j + LANES <= dst_limit; j += LANES)
-            *(V *)(dst + j) = *(const V *)(src + j);
-    else if (step == 2)
-        for (; j < last && src + 2 * (j + LANES) <= src_limit && dst + j + LANES <= dst_limit; j += LANES)
-            *(V *)(dst + j) = __builtin_shuffle(*(const V *)(src + 2 * j), *(const V *)(src + 2 * j + LANES), even);
-    for (; j < last; j++) { dst[j] = src[j * step]; __asm__ volatile(""); }
-    for (j = last; j < n; j++) { dst[j] = 0; __asm__ volatile(""); }
+    VI kept;                    /* of a row that one vector holds, where the zeros after it are made on the way */
+    const ptrdiff_t used = last - first;
+    for (int l = 0; l < LANES; l++) kept[l] = l < used ? -1 : 0;
+    const int one = used > 0 && n - first <= LANES && step <= 2;
+    for (ptrdiff_t row = 0; row < count; row++, dst += n, src += pitch) {
+        /* the empty statements keep these short loops from being vectorised, whose preparation costs more than they do */
+        for (ptrdiff_t j = 0; j < first; j++) { dst[j] = 0; __asm__ volatile(""); }
+        ptrdiff_t j = first;
+        if (one && src + step * (first + LANES) <= src_limit && dst + first + LANES <= dst_limit) {
+            const T *p = src + step * first;
+            const V v = step == 1 ? *(const V *)p : __builtin_shuffle(*(const V *)p, *(const V *)(p + LANES), even);
+            *(V *)(dst + first) = (V)((VI)v & kept);
+            continue;
+        }
+        if (step == 1)
+            for (; j < last && src + j + LANES <= src_limit && dst + j + LANES <= dst_limit; j += LANES)
+                *(V *)(dst + j) = *(const V *)(src + j);
+        else if (step == 2)
+            for (; j < last && src + 2 * (j + LANES) <= src_limit && dst + j + LANES <= dst_limit; j += LANES)
+                *(V *)(dst + j) = __builtin_shuffle(*(const V *)(src + 2 * j), *(const V *)(src + 2 * j + LANES), even);
+        for (; j < last; j++) { dst[j] = src[j * step]; __asm__ volatile(""); }
+        for (j = last; j < n; j++) { dst[j] = 0; __asm__ volatile(""); }
+    }
 }
 
 /* sums[t] += sum_i g[i] * x[off[t] + i] */

@@ -25,18 +25,15 @@ cdef extern from "micro.h" nogil:
                      const double *init, double *c, Py_ssize_t ldc)
     void ft_copy_f32(float *dst, const float *src, Py_ssize_t n)
     void ft_copy_f64(double *dst, const double *src, Py_ssize_t n)
-    void ft_copy_over_f32(float *dst, const float *src, Py_ssize_t n)
-    void ft_copy_over_f64(double *dst, const double *src, Py_ssize_t n)
+    ctypedef struct Run "ft_pixels":
+        Py_ssize_t at, src, dst, n
+    void ft_pack_f32(float *dst, Py_ssize_t width, const float *x, const Py_ssize_t *off, Py_ssize_t k, int runs, const Run *run, int exact)
+    void ft_pack_f64(double *dst, Py_ssize_t width, const double *x, const Py_ssize_t *off, Py_ssize_t k, int runs, const Run *run, int exact)
 
 cdef enum:
     GROUP = 6               # panels packed together, at most
     PACKED = 640 << 10      # bytes of packed panels: they stay in L2 while every row of the weights passes
     MAXPANEL = 64           # pixels of a panel, at most
-
-
-cdef struct Run:
-    Py_ssize_t at           # in the panel
-    Py_ssize_t src, dst, n  # pixels that are neighbours both in the lattice and in the output
 
 
 cdef struct Panel:
@@ -119,27 +116,11 @@ cdef void place(Plan *plan, Panel *panel, Py_ssize_t index, Py_ssize_t lanes) no
 
 
 cdef void pack(const real *x, const Py_ssize_t *off, Py_ssize_t k, Panel *panel, real *dst) noexcept nogil:
-    cdef Py_ssize_t i, j, width = panel.nv * (FT_VECTOR_BYTES // <Py_ssize_t>sizeof(real)), at
-    cdef const real *src
-    cdef int r
-    for i in range(k):
-        src = x + off[i]
-        at = 0
-        for r in range(panel.runs):
-            if real is float:
-                if panel.exact:
-                    ft_copy_f32(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
-                else:
-                    ft_copy_over_f32(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
-            else:
-                if panel.exact:
-                    ft_copy_f64(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
-                else:
-                    ft_copy_over_f64(dst + panel.run[r].at, src + panel.run[r].src, panel.run[r].n)
-            at = panel.run[r].at + panel.run[r].n
-        for j in range(at, width):
-            dst[j] = 0
-        dst += width
+    cdef Py_ssize_t width = panel.nv * (FT_VECTOR_BYTES // <Py_ssize_t>sizeof(real))
+    if real is float:
+        ft_pack_f32(dst, width, x, off, k, panel.runs, panel.run, panel.exact)
+    else:
+        ft_pack_f64(dst, width, x, off, k, panel.runs, panel.run, panel.exact)
 
 
 cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *out, bint add) noexcept nogil:
