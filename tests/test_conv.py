@@ -307,3 +307,14 @@ def test_empty_transposed_output():
 def test_a_negative_pad_takes_no_more_than_there_is():
     with pytest.raises(RuntimeError, match="negative size"):
         ft.nn.functional.pad(ft.ones(2, 1), (-2, 2))
+
+
+@pytest.mark.parametrize("dtype", [ft.float32, ft.float64])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_rows_of_every_width_are_packed(stride, dtype):
+    """Whole numbers: the products of floats are those of integers, to the last bit, whatever runs of pixels a panel has."""
+    for width in (3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 50):
+        x = ft.tensor(RNG.integers(-4, 5, (3, 17, 6, width)))
+        w = ft.tensor(RNG.integers(-4, 5, (19, 17, 2, 3)))
+        got = F.conv2d(x.to(dtype), w.to(dtype), stride=stride, padding=(1, 1), dilation=(1, 1))
+        assert ft.equal(got, F.conv2d(x, w, stride=stride, padding=(1, 1)).to(dtype)), (width, stride)

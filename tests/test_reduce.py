@@ -240,3 +240,11 @@ def test_second_derivatives_of_the_chosen_of_one(choose, shape):
     g, = ft.autograd.grad((choose(x) ** 2).sum(), x, create_graph=True)
     (g * g).sum().backward()
     assert g.shape == shape and g.item() == 6 and x.grad.shape == shape and x.grad.item() == 24
+
+
+@pytest.mark.parametrize("rows", [1000, 1023, 1027])
+def test_sums_of_columns_in_groups_of_whole_folds(rows):
+    """Whole numbers are summed exactly, wherever the groups of rows end."""
+    x = ft.arange(rows * 1000).reshape(rows, 1000) % 251
+    assert ft.equal(x.to(ft.float32).sum(0), x.sum(0).to(ft.float32))
+    assert ft.equal(x.to(ft.float32).mean(0), x.sum(0).to(ft.float64).div(rows).to(ft.float32))
