@@ -108,7 +108,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
         for t in range(kernel):
             off[c * kernel + t] = c * lat.plane + taps[t].offset
     p.groups, p.m, p.k, p.channels, p.off, p.exact = geo.groups, co, ci * kernel, ci, off, lat.plain
-    p.cnt, p.q = geo.out, lat.q
+    p.cnt, p.q, p.taps = geo.out, lat.q, taps
     p.xgroup, p.ximage = ci * lat.plane, geo.c * lat.plane
     p.w, p.wgroup, p.wrow, p.woff, p.bias = w, co * p.k, p.k, NULL, bias
     p.orow = volume(geo.out)
@@ -157,7 +157,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
         raise MemoryError(NO_MEMORY)
     off = <Py_ssize_t *>(taps + kernel)
     woff = off + co * kernel
-    p.groups, p.m, p.channels, p.off, p.q, p.exact = geo.groups, ci, co, off, lat.q, lat.plain
+    p.groups, p.m, p.channels, p.off, p.q, p.exact, p.taps = geo.groups, ci, co, off, lat.q, lat.plain, taps
     p.xgroup, p.ximage = co * lat.plane, geo.o * lat.plane
     p.w, p.wgroup, p.wrow, p.woff, p.bias = w, co * ci * kernel, kernel, woff, bias
     p.orow = volume(geo.size)

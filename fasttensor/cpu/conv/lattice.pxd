@@ -26,6 +26,7 @@ cdef struct Lattice:
 cdef struct Tap:
     Py_ssize_t index                    # in the kernel's plane
     Py_ssize_t offset                   # in the lattice
+    Py_ssize_t low, high                # lines of the output, low <= h < high, where it meets no padding above or below
 
 cdef Py_ssize_t volume(const Py_ssize_t *v) noexcept nogil
 cdef void settle(Lattice *lat) noexcept nogil        # what follows from sizes, slots and extents

@@ -92,6 +92,8 @@ cdef Py_ssize_t forward_taps(const Geometry *geo, const Lattice *lat, Tap *taps)
                     shift = shift * lat.q[a] + k[a] * lat.dil[a] // lat.stride[a]
                 taps[n].index = n
                 taps[n].offset = slot * volume(lat.q) + shift
+                taps[n].low = -floor_div(k1 * geo.dil[1] - geo.pad[1], geo.stride[1])
+                taps[n].high = -floor_div(k1 * geo.dil[1] - geo.pad[1] - geo.size[1], geo.stride[1])
                 n += 1
     return n
 
@@ -114,6 +116,8 @@ cdef Py_ssize_t gradient_taps(const Geometry *geo, const Lattice *lat, const Py_
                 if fits:
                     taps[n].index = (k0 * geo.kernel[1] + k1) * geo.kernel[2] + k2
                     taps[n].offset = shift
+                    taps[n].low = -floor_div(residue[1] + geo.pad[1] - k1 * geo.dil[1], geo.stride[1])
+                    taps[n].high = taps[n].low + geo.out[1]
                     n += 1
     return n
 

@@ -1,5 +1,5 @@
 # Matrix product of weights with windows of a lattice, written to strided outputs.
-from fasttensor.cpu.conv.lattice cimport real
+from fasttensor.cpu.conv.lattice cimport real, Tap
 
 cdef struct Product:
     Py_ssize_t groups, images, m, k     # m outputs a group, each a sum of k products
@@ -7,6 +7,7 @@ cdef struct Product:
     Py_ssize_t cnt[3]                   # output positions of one image
     Py_ssize_t q[3]                     # extents of the lattice's rows: position (d, h, w) is (d * q[1] + h) * q[2] + w
     const Py_ssize_t *off               # of the k terms in the lattice
+    const Tap *taps                     # that the terms of a channel are
     const void *x
     Py_ssize_t xgroup, ximage           # elements
     bint exact                          # nothing may be read past the last image

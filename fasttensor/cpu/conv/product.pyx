@@ -8,6 +8,8 @@ tiles. Few channels do not repay the packing: then panels are read in place, eit
 rows, or equal parts of one, whose last vector may overlap the one before) or runs of the lattice, row ends
 included, where what lies between two rows is computed and dropped. Each output is computed by one task in one order: results do not depend on threads.
 """
+from libc.stdlib cimport malloc, free
+
 from fasttensor._core.parallel cimport parallel_for, thread_index
 from fasttensor.cpu.conv.lattice cimport real, volume
 
@@ -52,6 +54,7 @@ cdef struct Plan:
     Py_ssize_t pixels       # of all images, or of one where panels are runs of the lattice
     Py_ssize_t flat         # panels of one image then; 0 otherwise
     Py_ssize_t lines        # panels of one output row where panels are its parts; 0 otherwise
+    bint level              # pixels are numbered line by line through all images, so that a panel's taps meet padding together
     Py_ssize_t panels
     Py_ssize_t span         # panels a task
     Py_ssize_t spans
@@ -86,9 +89,12 @@ cdef void place(Plan *plan, Panel *panel, Py_ssize_t index, Py_ssize_t lanes) no
     cdef Py_ssize_t pitch = p.q[2] if plan.flat else p.cnt[2], n = min(wide, plan.pixels - first)
     cdef Py_ssize_t w = first % pitch, rest = first // pitch, h = rest % p.cnt[1], d, src, dst, m, at = 0
     cdef Run *run = panel.run - 1
-    rest //= p.cnt[1]
-    d = rest % p.cnt[0]
-    image += rest // p.cnt[0]
+    if plan.level:
+        image, h, d = rest % p.images, rest // p.images, 0
+    else:
+        rest //= p.cnt[1]
+        d = rest % p.cnt[0]
+        image += rest // p.cnt[0]
     panel.n, panel.runs, panel.nv = n, 0, <int>((n + lanes - 1) // lanes)
     panel.base = image * p.ximage + first
     while at < n:
@@ -104,6 +110,12 @@ cdef void place(Plan *plan, Panel *panel, Py_ssize_t index, Py_ssize_t lanes) no
                 panel.runs += 1
         at += min(n - at, pitch - w)
         w = 0
+        if plan.level:
+            image += 1
+            if image == p.images:
+                image = 0
+                h += 1
+            continue
         h += 1
         if h == p.cnt[1]:
             h = 0
@@ -150,7 +162,7 @@ cdef void scatter(Product *p, Panel *panel, const real *tile, int rows, real *ou
 
 
 cdef void tiles(Product *p, bint lines, Py_ssize_t group, Py_ssize_t m0, Py_ssize_t m1, Py_ssize_t k0, Py_ssize_t kn,
-                Panel *panels, int count, const real *packed, real *scratch) noexcept nogil:
+                const Py_ssize_t *woff, Panel *panels, int count, const real *packed, real *scratch) noexcept nogil:
     """Rows m0 .. m1 of a block of terms, for panels packed or read in place."""
     cdef Py_ssize_t m, lanes = FT_VECTOR_BYTES // sizeof(real), ldc
     cdef const real *w = <const real *>p.w + group * p.wgroup
@@ -165,13 +177,13 @@ cdef void tiles(Product *p, bint lines, Py_ssize_t group, Py_ssize_t m0, Py_ssiz
     cdef real *c
     cdef int i, rows, r
     cdef bint plain
-    if p.woff != NULL:
-        aoff = p.woff + k0
+    if woff != NULL:
+        aoff = woff + k0
     m = m0
     while m < m1:
         rows = <int>min(FT_ROWS, m1 - m)
         for r in range(rows):
-            a[r] = w + (m + r) * p.wrow + (k0 if p.woff == NULL else 0)
+            a[r] = w + (m + r) * p.wrow + (k0 if woff == NULL else 0)
         init = NULL
         if p.bias != NULL and k0 == 0:
             init = <const real *>p.bias + group * p.m + m
@@ -199,8 +211,45 @@ cdef void tiles(Product *p, bint lines, Py_ssize_t group, Py_ssize_t m0, Py_ssiz
         m += rows
 
 
+cdef Py_ssize_t drop_padding(Plan *plan, Py_ssize_t first, Py_ssize_t last, Py_ssize_t **off, Py_ssize_t **woff) noexcept nogil:
+    """The terms of pixels first .. last - 1 that are not all padding, in memory of `off`; returns k where that are all."""
+    cdef Product *p = plan.p
+    cdef Py_ssize_t line = p.images * p.cnt[2], h0 = first // line, h1 = (last - 1) // line, taps = p.k // p.channels, t, c, n = 0
+    off[0] = NULL
+    for t in range(taps):
+        n += p.taps[t].low <= h1 and p.taps[t].high > h0
+    if n < taps:
+        off[0] = <Py_ssize_t *>malloc((2 * n * p.channels + AHEAD) * sizeof(Py_ssize_t))
+    if off[0] == NULL:
+        return p.k
+    woff[0] = off[0] + n * p.channels
+    n = 0
+    for c in range(p.channels):
+        for t in range(taps):
+            if p.taps[t].low <= h1 and p.taps[t].high > h0:
+                off[0][n] = p.off[c * taps + t]
+                woff[0][n] = c * taps + t if p.woff == NULL else p.woff[c * taps + t]
+                n += 1
+    for t in range(AHEAD):
+        woff[0][n + t] = 0
+    return n
+
+
+cdef bint meets_padding(const Product *p) noexcept nogil:
+    """Whether a fiftieth of the terms or more lies above or below the image."""
+    cdef Py_ssize_t t, taps = p.k // p.channels if p.channels else 0, missed = 0
+    for t in range(taps):
+        missed += min(p.cnt[1], max(0, p.taps[t].low)) + min(p.cnt[1], max(0, p.cnt[1] - p.taps[t].high))
+    return missed * 50 >= taps * p.cnt[1] and missed > 0
+
+
 cdef void task(Plan *plan, Py_ssize_t index, const real *kind) noexcept nogil:
     cdef Product *p = plan.p
+    cdef const Py_ssize_t *off = p.off
+    cdef const Py_ssize_t *woff = p.woff
+    cdef Py_ssize_t *fewer = NULL
+    cdef Py_ssize_t *fewer_w = NULL
+    cdef Py_ssize_t k = p.k
     cdef Py_ssize_t lanes = FT_VECTOR_BYTES // sizeof(real), wide = FT_VECS * lanes
     cdef Py_ssize_t split = index % plan.splits, rest = index // plan.splits
     cdef Py_ssize_t first = rest % plan.spans * plan.span, group = rest // plan.spans
@@ -215,15 +264,20 @@ cdef void task(Plan *plan, Py_ssize_t index, const real *kind) noexcept nogil:
             place_line(plan, &panels[i], first + i, lanes)
         else:
             place(plan, &panels[i], first + i, lanes)
-    while k0 < p.k or k0 == 0:
-        kn = min(plan.kblock, p.k - k0)
+    if plan.level:
+        k = drop_padding(plan, first * wide, min(plan.pixels, (first + count) * wide), &fewer, &fewer_w)
+        if fewer != NULL:
+            off, woff = fewer, fewer_w
+    while k0 < k or k0 == 0:
+        kn = min(plan.kblock, k - k0)
         b = packed
         for i in range(count):
             if not panels[i].direct:
-                pack(<const real *>p.x + group * p.xgroup, p.off + k0, kn, &panels[i], b)
+                pack(<const real *>p.x + group * p.xgroup, off + k0, kn, &panels[i], b)
             b += kn * panels[i].nv * lanes
-        tiles(p, plan.lines > 0, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, panels, count, packed, tile)
+        tiles(p, plan.lines > 0, group, split * plan.rows, min(p.m, (split + 1) * plan.rows), k0, kn, woff, panels, count, packed, tile)
         k0 += max(kn, 1)
+    free(fewer)
 
 
 cdef void task_f32(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -258,6 +312,7 @@ cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
         plan.pixels = (p.cnt[1] - 1) * p.q[2] + p.cnt[2]
         plan.flat = (plan.pixels + wide - 1) // wide
         plan.panels = p.images * plan.flat
+    plan.level = not plan.lines and not plan.flat and p.cnt[0] == 1 and meets_padding(p)
     blocks = max(1, (p.k * FT_VECS * FT_VECTOR_BYTES + PACKED - 1) // PACKED)
     plan.kblock = (p.k + blocks - 1) // blocks
     group = min(GROUP, PACKED // (max(1, plan.kblock) * FT_VECS * FT_VECTOR_BYTES))
