@@ -318,3 +318,16 @@ def test_rows_of_every_width_are_packed(stride, dtype):
         w = ft.tensor(RNG.integers(-4, 5, (19, 17, 2, 3)))
         got = F.conv2d(x.to(dtype), w.to(dtype), stride=stride, padding=(1, 1), dilation=(1, 1))
         assert ft.equal(got, F.conv2d(x, w, stride=stride, padding=(1, 1)).to(dtype)), (width, stride)
+        g = ft.tensor(RNG.integers(-4, 5, (3, 19, 5, width)))
+        got = F.conv_transpose2d(g.to(dtype), w.to(dtype), stride=stride, padding=(1, 1))
+        assert ft.equal(got, F.conv_transpose2d(g, w, stride=stride, padding=(1, 1)).to(dtype)), (width, stride)
+
+
+@pytest.mark.parametrize(("size", "kernel", "padding", "dilation"), [(7, 5, 4, 1), (3, 7, 3, 1), (4, 3, 5, 4), (2, 1, 3, 1)])
+def test_taps_that_meet_nothing_but_padding(size, kernel, padding, dilation):
+    """Some lines of the output see a part of the kernel only, or none of it and are the bias."""
+    x, bias = ft.tensor(RNG.integers(-4, 5, (5, 20, size, size))), ft.tensor(RNG.integers(-4, 5, (24,)))
+    w = ft.tensor(RNG.integers(-4, 5, (24, 20, kernel, kernel)))
+    for stride in (1, 2):
+        sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+        assert ft.equal(F.conv2d(x.float(), w.float(), bias.float(), **sizes), F.conv2d(x, w, bias, **sizes).float())

@@ -316,9 +316,9 @@ cdef void multiply(Product *p, void *scratch, const real *kind) noexcept nogil:
     blocks = max(1, (p.k * FT_VECS * FT_VECTOR_BYTES + PACKED - 1) // PACKED)
     plan.kblock = (p.k + blocks - 1) // blocks
     group = min(GROUP, PACKED // (max(1, plan.kblock) * FT_VECS * FT_VECTOR_BYTES))
-    # At least 6 tasks: of fewer panels, or, with many rows, of fewer rows that pack the same panels again.
+    # At least 16 tasks of fewer panels, or 6 of fewer rows that pack the same panels again.
     blocks = (p.m + FT_ROWS - 1) // FT_ROWS
-    while group > 1 and plan.panels * p.groups < (6 * group if blocks < 16 else group):
+    while group > 1 and plan.panels * p.groups < 16 * group:
         group -= 1
     plan.span = group
     plan.spans = (plan.panels + group - 1) // group
