@@ -264,3 +264,31 @@ def test_no_array_of_what_requires_grad():
     with torch.no_grad():
         assert numpy.asarray(x).tolist() == [1, 1]
     assert numpy.asarray(x.detach()).tolist() == [1, 1]
+
+
+def test_tensors_of_one_element_in_lists_are_numbers():
+    one = torch.tensor([1])
+    assert torch.tensor([one, torch.tensor([[2]])]).tolist() == [1, 2] and torch.tensor([one, 2]).tolist() == torch.tensor([1, one + 1]).tolist() == [1, 2]
+    assert torch.tensor([[torch.tensor([1.5]), 2], [3, one]]).tolist() == [[1.5, 2], [3, 1]] and torch.tensor([[1], torch.tensor([2])]).shape == (2, 1)
+    for pair in (torch.ones(2), torch.ones(0)):
+        with pytest.raises(ValueError, match="only one element tensors"):
+            torch.tensor([pair])
+
+
+def test_complex_numbers_without_imaginary_part_are_real():
+    assert int(torch.tensor(5 + 0j)) == 5 and float(torch.tensor(5 + 0j)) == 5.0
+    for kind in (int, float):
+        with pytest.raises(RuntimeError, match="overflow"):
+            kind(torch.tensor(5 + 1j))
+
+
+def test_what_is_not_an_array_or_a_sequence():
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(TypeError, match="expected np.ndarray"):
+        torch.from_numpy(numpy.float32(1))
+    for make in (torch.from_numpy, torch.tensor, torch.as_tensor):
+        with pytest.raises(ValueError, match="byte order"):
+            make(numpy.zeros(2, ">f4"))
+    for make in (torch.Tensor, torch.FloatTensor):
+        with pytest.raises(TypeError, match="must be a sequence"):
+            make(2.5)

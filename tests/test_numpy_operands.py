@@ -26,3 +26,8 @@ def test_arrays_have_no_other_reflected_operators():
         np.ones(3) * ft.ones(3)
     with pytest.raises(TypeError):
         print(ft.ones(3) < np.ones(3))
+
+
+def test_floats_of_numpy_make_powers_of_integers_floats():
+    x = ft.arange(3)
+    assert (x ** np.float32(2)).dtype == x.pow(np.float32(2)).dtype == ft.float32 and (x ** np.int64(2)).dtype == ft.int64

@@ -238,7 +238,7 @@ def test_bad_states():
         g.set_state(torch.zeros(5056))
     with pytest.raises(RuntimeError, match="Invalid"):
         g.set_state(torch.zeros(5056, dtype=torch.uint8))
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ValueError):
         torch.manual_seed(2**64)
     with pytest.raises(TypeError, match="Generator"):
         torch.rand(2, generator=3)

@@ -188,3 +188,21 @@ def test_broadcast_to_takes_a_size_or_several_numbers():
     x = torch.arange(3)
     for y in (x.broadcast_to(2, 3), x.broadcast_to((2, 3)), x.broadcast_to(size=(2, 3)), torch.broadcast_to(x, (2, 3))):
         assert y.tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_parts_of_a_tensor_may_be_written():
+    def written(parts):
+        x = torch.ones(2, 2, requires_grad=True)
+        y = x * 1
+        parts(y)[0].mul_(3)
+        (y * y).sum().backward()
+        return x.grad.tolist()
+    rows = [[18, 18], [2, 2]]
+    assert written(torch.unbind) == written(lambda y: y.split(1)) == written(lambda y: y.chunk(2)) == written(list) == rows
+
+
+def test_converted_to_the_dtype_written_to():
+    x = torch.zeros(3, dtype=torch.float64)
+    x[[0, 1]] = torch.tensor([1.5, 2.5])
+    x[[2]] = torch.tensor(3)
+    assert x.tolist() == [1.5, 2.5, 3] and x.dtype == torch.float64

@@ -58,8 +58,10 @@ NUMPY_CODES = {"bool": BOOL, "uint8": UINT8, "int8": INT8, "int16": INT16, "int3
 
 cdef int numpy_code(object d) except -1:
     code = NUMPY_CODES.get(d.name)
-    if code is None or not d.isnative:
-        raise TypeError(f"can't convert np.ndarray of type numpy.{d.name}{'' if d.isnative else ' in foreign byte order'}. The only supported types are: "
+    if code is not None and not d.isnative:
+        raise ValueError(f"given numpy array has byte order different from the native byte order ({d.str}): convert it with .astype('{d.name}')")
+    if code is None:
+        raise TypeError(f"can't convert np.ndarray of type numpy.{d.name}. The only supported types are: "
                         "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool.")
     return code
 
@@ -104,7 +106,7 @@ cdef int shape_of(object data, Py_ssize_t *sizes) except -1:
     while PySequence_Check(data) and not isinstance(data, dict):
         if isinstance(data, (str, bytes)):
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
-        if isinstance(data, Tensor) and (<Tensor>data).rank == 0:
+        if isinstance(data, Tensor) and (rank or (<Tensor>data).rank == 0):     # inside of a list it is one number
             break
         if getattr(data, "ndim", 1) == 0:       # numpy scalars and 0-d arrays
             break

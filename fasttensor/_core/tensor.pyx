@@ -20,6 +20,15 @@ include "size.pxi"
 include "node.pxi"
 
 
+cdef object real_of(object value, str what):
+    """A complex number without an imaginary part as a float."""
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"{what}: value cannot be converted to a real number without overflow: {value}; take .real or .abs() first")
+        return value.real
+    return value
+
+
 @cython.trashcan(True)
 cdef class Tensor:
     """A strided array of one dtype on one device.
@@ -247,12 +256,12 @@ cdef class Tensor:
     def __int__(self):
         if armed and overridden(self):
             return ask_protocol("__int__", (self,))
-        return int(self.only_element("int"))
+        return int(real_of(self.only_element("int"), "int"))
 
     def __float__(self):
         if armed and overridden(self):
             return ask_protocol("__float__", (self,))
-        return float(self.only_element("float"))
+        return float(real_of(self.only_element("float"), "float"))
 
     @cython.binding(False)
     def __complex__(self):

@@ -58,8 +58,8 @@ cdef class Generator:
         """Start anew from `seed`, an int of 64 bits (negative ones count from 2**64); returns the generator."""
         cdef object value = int(seed)
         if not -0x8000000000000000 <= value <= 0xffffffffffffffff:
-            raise RuntimeError("Overflow when unpacking long long: manual_seed expects a value in "
-                               f"[-0x8000000000000000, 0xffffffffffffffff], got {seed}")
+            raise ValueError("Overflow when unpacking long long: manual_seed expects a value in "
+                             f"[-0x8000000000000000, 0xffffffffffffffff], got {seed}")
         ft_mt_seed(&self.engine, <uint64_t>(value & 0xffffffffffffffff))
         self.has_normal = self.has_float = False
         return self

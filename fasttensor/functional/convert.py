@@ -200,6 +200,8 @@ def legacy(dtype, args, device=None):
             if data.dtype is not dtype:
                 raise TypeError(f"expected {dtype} (got {data.dtype})")
             return data.detach()
+        if isinstance(data, (float, complex)):
+            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__}): tensor({data}) makes a tensor of a number")
         return tensor(data, dtype=dtype, device=device)
     return empty(*args, dtype=dtype, device=device)
 

@@ -75,8 +75,7 @@ def from_numpy(ndarray):
     if (
         not _is_array(ndarray)
         or not foreign.has_buffer(ndarray)
-        or type(ndarray).__module__.split(".")[0] != "numpy"
-        and not hasattr(ndarray, "__array_finalize__")
+        or not hasattr(ndarray, "__array_finalize__")      # numpy's numbers have the rest
     ):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     return foreign.from_array(ndarray)

@@ -148,7 +148,7 @@ def pow(input, exponent, *, out=None):
     tensor([1., 4.])
     """
     if isinstance(input, Tensor) and is_number(exponent):
-        if exponent == 2 and out is None and input.dtype is not bool_dtype and not isinstance(exponent, (float, complex)):
+        if exponent == 2 and out is None and input.dtype is not bool_dtype and isinstance(exponent, int):
             return F["square"](input)
         if isinstance(exponent, int) and exponent < 0 and not (input.is_floating_point() or input.is_complex()):
             raise RuntimeError(f"pow: Integers to negative integer powers are not allowed ({describe(input)} to {exponent}): convert with .float()")

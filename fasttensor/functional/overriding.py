@@ -114,7 +114,7 @@ def function_name(function):
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__name__", None)
     if name in ("__get__", "__set__", "__delete__") and owner is not None:
-        attribute = getattr(owner, "__name__", None) or next((n for n, value in vars(Tensor).items() if value is owner), None)
+        attribute = next((n for n, value in vars(Tensor).items() if value is owner), None) or getattr(owner, "__name__", None)
         return attribute and f"torch.Tensor.{attribute}.{name}"
     for space in spaces():
         if name is not None and vars(space).get(name) is function:
