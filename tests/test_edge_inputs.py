@@ -157,8 +157,32 @@ def test_numbers_of_two_kinds():
     assert n.sub(1.5, 1).tolist() == [-1.5, -0.5, 0.5] and torch.add(n, 2, 3).tolist() == [6, 7, 8]
 
 
-def test_powers_are_named_as_in_pytorch():
-    x = torch.ones(2, requires_grad=True)
-    for y in (x ** 0.5, x ** -0.5, x ** 2, x.pow(3), x.square(), (x * 1).pow_(0.5)):
-        assert y.grad_fn.name() == "PowBackward0"
-    assert x.sqrt().grad_fn.name() == "SqrtBackward0"
+@pytest.mark.parametrize("kind", [torch.nn.parameter.UninitializedParameter, torch.nn.parameter.UninitializedBuffer])
+def test_parameters_without_a_shape_are_not_used(kind):
+    p = kind()
+    for use in (lambda: p.add_(1), lambda: p.zero_(), lambda: p.normal_(), lambda: torch.nn.init.ones_(p), lambda: p + 1, lambda: 2 * p, lambda: p[0],
+                lambda: p.sum(), lambda: len(p), lambda: p.clone(), p.item, p.backward):
+        with pytest.raises(ValueError, match="uninitialized parameter in"):
+            use()
+    assert p.to(torch.float64).dtype is torch.float64 and p.half().dtype is torch.float16 and p in {p}
+    p.materialize((2,))
+    assert (p + 1).shape == (2,) and len(p) == 2 and p.detach().zero_().tolist() == [0, 0]
+
+
+def test_integers_do_not_wrap_on_the_way():
+    x = T([127, -128, 0], dtype=torch.int8)
+    assert torch.gradient(x)[0].tolist() == [-255, -63.5, 128] and F.softsign(T([255], dtype=torch.uint8)).item() == pytest.approx(255 / 256)
+
+
+def test_nodes_are_named_as_in_pytorch():
+    x = torch.ones(2, 3, requires_grad=True)
+    for name, y in {
+            "Pow 0": (x ** 0.5, x ** -0.5, x ** 2, x.pow(3), x.square(), (x * 1).pow_(0.5)), "Pow 1": (x ** x,), "Pow 2": (2 ** x,), "Sqrt 0": (x.sqrt(),),
+            "Fmod 0": (x.fmod(2),), "Fmod 1": (x.fmod(x),), "Remainder 0": (x % 2,), "Remainder 1": (x % x,), "Lerp 0": (x.lerp(x, 0.5),), "Lerp 1": (x.lerp(x, x),),
+            "Clamp 1": (x.clamp(0, 1),), "Clamp 0": (x.clamp(x, x),), "ClampMin 0": (x.clamp(min=0), x.clamp_min(0)), "ClampMax 0": (x.clamp_max(1),),
+            "Transpose 0": (x.transpose(0, 1), x.mT, x.swapaxes(0, 1)), "T 0": (x.t(),), "Permute 0": (x.permute(1, 0), x.T), "Log1P 0": (x.log1p(),),
+            "Deg2Rad 0": (x.deg2rad(),), "Gelu 0": (F.gelu(x), F.gelu(x, approximate="tanh")), "Elu 0": (F.selu(x), F.elu(x)), "Hardtanh 0": (F.relu6(x),),
+            "LogSigmoid 0": (F.logsigmoid(x),), "Squeeze 0": (x[:1].squeeze(),), "Squeeze 1": (x[:1].squeeze(0),), "Squeeze 2": (x[:1].squeeze((0,)),),
+            "NllLoss 0": (F.cross_entropy(x, T([0, 1])),), "PreluKernel 0": (F.prelu(x, T([0.5])),)}.items():
+        for result in y:
+            assert result.grad_fn.name() == name.replace(" ", "Backward"), name

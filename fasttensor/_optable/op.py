@@ -35,7 +35,7 @@ class Op:
         outside take `expr`. fast_dx: the same for the gradient of a unary row.
         fast_by_block: `expr` vectorises too, so a block with one such element takes it as a whole.
         fast_dtypes: where `fast` is used.
-    node: the gradient's node without "Backward0", where it is not named after the row.
+    node: the gradient's node, without "Backward0", where it is not named after the row.
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
     numbers: the operands that may be Python numbers beside a Tensor: "b" is the default for two operands, "ab" takes
@@ -154,7 +154,8 @@ class Op:
     @property
     def label(self):
         """PyTorch's name of the gradient's node, such as AddBackward0."""
-        return (self.node or "".join(part.capitalize() for part in self.name.strip("_").split("_"))) + "Backward0"
+        name = self.node or "".join(part.capitalize() for part in self.name.strip("_").split("_"))
+        return name if "Backward" in name else name + "Backward0"
 
     @property
     def identity(self):

@@ -12,6 +12,10 @@ from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, run_flat, run_strided, FT_NOPS
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 
+cdef extern from "elementwise.h":
+    enum:
+        FT_POW, FT_FMOD, FT_REMAINDER, FT_LERP
+
 
 class Names(dict):
     """Functions over Tensors by the names that derivative expressions use: the table's own, and what
@@ -33,6 +37,17 @@ NAMESPACE = Names()                 # functions over Tensors for double backward
 cdef int _row
 for _row in range(FT_NOPS):
     LABELS.append(rows[_row].label.decode())
+
+
+cdef str label_of(int op, Tensor x, Tensor z, Tensor w):
+    """The node's name, which for a few rows tells a tensor operand from a number."""
+    if z is not None and (op == FT_POW or op == FT_FMOD or op == FT_REMAINDER or op == FT_LERP):
+        if op == FT_POW:
+            return "PowBackward1" if x is not None else "PowBackward2"
+        if op == FT_LERP:
+            return "LerpBackward1" if w is not None else "LerpBackward0"
+        return "FmodBackward1" if op == FT_FMOD else "RemainderBackward1"
+    return <str>LABELS[op]
 
 
 cdef str row_label(int op):
@@ -64,7 +79,7 @@ cdef bint record(int op, int code, Tensor y, Tensor x, Tensor z, Tensor w, void 
     cdef bint broadcast = False
     if not (is_float_code(y.code) or is_complex_code(y.code)):
         return True
-    node = new_node(elementwise_backward, <str>LABELS[op])
+    node = new_node(elementwise_backward, label_of(op, x, z, w))
     node.op = op
     for i in range(row.nin):
         v = x if i == 0 else z if i == 1 else w

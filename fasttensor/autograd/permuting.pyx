@@ -8,7 +8,7 @@ cdef object permute_backward(Node node, object grad):
     return permute_to(<Tensor>grad, <tuple>node.out_meta)
 
 
-cdef Tensor permute_to(Tensor x, tuple dims):
+cdef Tensor permute_to(Tensor x, tuple dims, str label="PermuteBackward0"):
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
     cdef int d, k
@@ -20,7 +20,7 @@ cdef Tensor permute_to(Tensor x, tuple dims):
         inverse = [0] * x.rank
         for d in range(x.rank):
             inverse[dims[d]] = d
-    return finish_view(new_view(x, x.rank, sizes, steps, x.offset), x, permute_backward, "PermuteBackward0",
+    return finish_view(new_view(x, x.rank, sizes, steps, x.offset), x, permute_backward, label,
                        tuple(inverse) if inverse is not None else None)
 
 
@@ -43,12 +43,12 @@ def permute(input, *order_of_dims, dims=None):
     return permute_to(x, tuple(order))
 
 
-cdef Tensor swap(Tensor x, int a, int b):
+cdef Tensor swap(Tensor x, int a, int b, str label="TransposeBackward0"):
     cdef list order = list(range(x.rank))
     if x.rank == 0:
         return finish_view(alias(x), x, reshape_backward, "TransposeBackward0", ())
     order[a], order[b] = b, a
-    return permute_to(x, tuple(order))
+    return permute_to(x, tuple(order), label)
 
 
 def transpose(input, dim0, dim1):
@@ -67,7 +67,7 @@ def t(input):
     cdef Tensor x = <Tensor?>input
     if x.rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.rank}D ({describe(x)}): use .mT or transpose")
-    return swap(x, 0, 1) if x.rank == 2 else swap(x, 0, 0) if x.rank else finish_view(alias(x), x, reshape_backward, "TBackward0", ())
+    return swap(x, 0, 1, "TBackward0") if x.rank == 2 else swap(x, 0, 0, "TBackward0") if x.rank else finish_view(alias(x), x, reshape_backward, "TBackward0", ())
 
 
 def reversed_dims(self):
@@ -161,7 +161,8 @@ def squeeze(input, dim=None):
             continue
         sizes[k], steps[k] = x.sizes[d], x.steps[d]
         k += 1
-    return finish_view(new_view(x, k, sizes, steps, x.offset), x, reshape_backward, "SqueezeBackward0",
+    return finish_view(new_view(x, k, sizes, steps, x.offset), x, reshape_backward,
+                       "SqueezeBackward0" if dim is None else "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1",
                        sizes_of(x) if recorded(x) else None)
 
 

@@ -65,7 +65,7 @@ cdef Tensor view_of_batch(Tensor view, Batched x, backward_fn run, str label, ob
             run, meta = expand_batch_backward, (1, (n,) + <tuple>meta)
         elif run is expand_batch_backward:
             meta = (meta[0] + 1, (n,) + <tuple>meta[1])
-        elif label == "PermuteBackward0":
+        elif label == "PermuteBackward0" or label == "TransposeBackward0" or label == "TBackward0":
             meta = (0,) + tuple([d + 1 for d in <tuple>meta])
         elif view_overlaps(memory_of(x)):
             # places in a sample's index space are places in that of all samples, which lie one after another

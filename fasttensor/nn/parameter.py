@@ -120,6 +120,24 @@ class UninitializedTensorMixin:
         return type(self), (self.requires_grad,)
 
 
+def _refusal(name):
+    def refuse(self, *args, **kwargs):
+        raise ValueError(f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or explicitly"
+                         f" manipulating {type(self).__name__} objects. When using LazyModules, call `forward` with a dummy batch to initialize the"
+                         " parameters before calling their methods")
+    refuse.__name__ = name
+    return refuse
+
+
+# Conversions and copy_ stay, since modules that are not yet initialized are moved and loaded.
+for _name in [n for n in dir(Tensor) if n[-1] == "_" and n[0] != "_" and n not in ("requires_grad_", "copy_", "share_memory_")] + (
+        "__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__ __matmul__ __rmatmul__ __pow__"
+        " __rpow__ __neg__ __abs__ __lt__ __le__ __gt__ __ge__ __getitem__ __setitem__ __len__ __iter__ __float__ __int__ __bool__ __array__ add sub mul div"
+        " matmul mm pow neg abs exp log sqrt sum mean max min std var norm any all view reshape expand permute transpose t flatten squeeze unsqueeze"
+        " clone item tolist numpy backward softmax where").split():
+    setattr(UninitializedTensorMixin, _name, _refusal(_name))
+
+
 def is_lazy(value):
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(value, UninitializedTensorMixin)

@@ -100,6 +100,7 @@ class ConvolutionWeight(Rule):
 
 class Im2col(Rule):
     """Sliding windows as columns."""
+    name = "Im2ColBackward0"
 
     @staticmethod
     def forward(ctx, x, *options):

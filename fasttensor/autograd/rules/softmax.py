@@ -37,6 +37,7 @@ class LogSoftmax(Rule):
 
 class CrossEntropyLoss(Rule):
     """Cross entropy of logits [rows, classes] against class indices, without the log_softmax in memory."""
+    name = "NllLossBackward0"
 
     @staticmethod
     def forward(ctx, x, target, weight, ignore, smoothing, reduction):
