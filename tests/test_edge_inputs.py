@@ -178,7 +178,8 @@ def test_nodes_are_named_as_in_pytorch():
     x = torch.ones(2, 3, requires_grad=True)
     for name, y in {
             "Pow 0": (x ** 0.5, x ** -0.5, x ** 2, x.pow(3), x.square(), (x * 1).pow_(0.5)), "Pow 1": (x ** x,), "Pow 2": (2 ** x,), "Sqrt 0": (x.sqrt(),),
-            "Fmod 0": (x.fmod(2),), "Fmod 1": (x.fmod(x),), "Remainder 0": (x % 2,), "Remainder 1": (x % x,), "Lerp 0": (x.lerp(x, 0.5),), "Lerp 1": (x.lerp(x, x),),
+            "Fmod 0": (x.fmod(2),), "Fmod 1": (x.fmod(x),), "Remainder 0": (x % 2,), "Remainder 1": (x % x,), "Lerp 0": (x.lerp(x, 0.5),),
+            "Lerp 1": (x.lerp(x, x),),
             "Clamp 1": (x.clamp(0, 1),), "Clamp 0": (x.clamp(x, x),), "ClampMin 0": (x.clamp(min=0), x.clamp_min(0)), "ClampMax 0": (x.clamp_max(1),),
             "Transpose 0": (x.transpose(0, 1), x.mT, x.swapaxes(0, 1)), "T 0": (x.t(),), "Permute 0": (x.permute(1, 0), x.T), "Log1P 0": (x.log1p(),),
             "Deg2Rad 0": (x.deg2rad(),), "Gelu 0": (F.gelu(x), F.gelu(x, approximate="tanh")), "Elu 0": (F.selu(x), F.elu(x)), "Hardtanh 0": (F.relu6(x),),

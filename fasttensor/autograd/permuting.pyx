@@ -67,7 +67,9 @@ def t(input):
     cdef Tensor x = <Tensor?>input
     if x.rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.rank}D ({describe(x)}): use .mT or transpose")
-    return swap(x, 0, 1, "TBackward0") if x.rank == 2 else swap(x, 0, 0, "TBackward0") if x.rank else finish_view(alias(x), x, reshape_backward, "TBackward0", ())
+    if x.rank == 0:
+        return finish_view(alias(x), x, reshape_backward, "TBackward0", ())
+    return swap(x, 0, x.rank - 1, "TBackward0")
 
 
 def reversed_dims(self):
