@@ -108,3 +108,13 @@ def test_short_rows_of_a_volume_and_a_transposed_result():
     y = ft.zeros(5, 500).t()
     y += ft.arange(5.0)
     assert ft.equal(y, ft.arange(5.0).expand(500, 5))
+
+
+def test_a_loop_that_leaves_elements_alone_leaves_them_alone_in_short_rows():
+    x = ft.arange(2000 * 6.0).reshape(2000, 6)
+    mask = ft.arange(2000)[:, None] % 3 == ft.arange(3)
+    want = x.clone()
+    for i in range(2000):
+        want[i, i % 3] = -1
+    x[:, :3].masked_fill_(mask, -1)
+    assert ft.equal(x, want)

@@ -7,6 +7,8 @@ cdef enum:
 
 ctypedef void (*loop_fn)(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept nogil
 
+ctypedef void (*plane_fn)(char **p, const Py_ssize_t *s, const Py_ssize_t *across, Py_ssize_t n, Py_ssize_t rows, const double *par) noexcept nogil
+
 cdef struct Iterator:
     int nop
     int rank                              # after coalescing; dimension 0 is the innermost
@@ -15,6 +17,7 @@ cdef struct Iterator:
     Py_ssize_t steps[8][64]               # bytes
     unsigned char item[8]                 # bytes of an operand's element, 0 where it stands for all of them or is not known
     bint move                             # the loop copies operand 1 to operand 0 bit by bit
+    plane_fn plane                        # the loop's form that takes many rows at a call, or NULL
     char *ptr[8]
 
 # Broadcast of the operands' shapes into `sizes` (returns the rank); raises RuntimeError

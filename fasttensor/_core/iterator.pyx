@@ -15,10 +15,8 @@ cdef extern from "transpose.h" nogil:
                  Py_ssize_t n, Py_ssize_t m, const double *par)
 
 cdef extern from "short_rows.h" nogil:
-    bint ft_short_rows(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, int stride1,
+    bint ft_short_rows(loop_fn loop, bint planes, int nop, char **p, const Py_ssize_t *s, const Py_ssize_t *across,
                        const unsigned char *item, Py_ssize_t n, Py_ssize_t rows, const double *par)
-    void ft_long_rows(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, int stride1,
-                      Py_ssize_t n, Py_ssize_t rows, const double *par)
 
 cdef enum:
     SHORT = 256         # elements of a row that short_rows.h takes
@@ -59,7 +57,7 @@ cdef int broadcast_sizes(str op, Tensor a, Tensor b, Tensor c, Py_ssize_t *sizes
 
 cdef void start(Iterator *it, int rank, const Py_ssize_t *sizes) noexcept nogil:
     cdef int d
-    it.nop, it.rank, it.count, it.move = 0, rank, 1, False
+    it.nop, it.rank, it.count, it.move, it.plane = 0, rank, 1, False, NULL
     for d in range(rank):
         it.sizes[d] = sizes[rank - 1 - d]
         it.count *= sizes[d]
@@ -152,20 +150,27 @@ cdef void finish(Iterator *it) noexcept nogil:
 
 cdef void walk_rows(Job *job, char **p, const Py_ssize_t *inner, Py_ssize_t rows) noexcept nogil:
     """The next `rows` rows of a plane, which leave `p` at the last of them."""
-    cdef loop_fn loop = job.loop
-    cdef const double *par = job.par
-    cdef Py_ssize_t n = job.it.sizes[0]
-    cdef int k, nop = job.it.nop
-    if rows > 0 and n <= SHORT and not job.it.move:
-        for k in range(nop):
-            p[k] += job.it.steps[k][1]
-        if ft_short_rows(loop, nop, p, inner, &job.it.steps[0][1], 64, job.it.item, n, rows, par):
-            for k in range(nop):
-                p[k] += (rows - 1) * job.it.steps[k][1]
+    cdef Iterator *it = job.it
+    cdef Py_ssize_t across[8]
+    cdef Py_ssize_t n = it.sizes[0], _row
+    cdef int k, nop = it.nop
+    if rows <= 0:
+        return
+    for k in range(nop):
+        across[k] = it.steps[k][1]
+        p[k] += across[k]
+    if not (n <= SHORT and not it.move and
+            ft_short_rows(job.loop, it.plane != NULL, nop, p, inner, across, it.item, n, rows, job.par)):
+        if it.plane == NULL:
+            job.loop(p, inner, n, job.par)
+            for _row in range(rows - 1):
+                for k in range(nop):
+                    p[k] += across[k]
+                job.loop(p, inner, n, job.par)
             return
-        for k in range(nop):
-            p[k] -= job.it.steps[k][1]
-    ft_long_rows(loop, nop, p, inner, &job.it.steps[0][1], 64, n, rows, par)
+        it.plane(p, inner, across, n, rows, job.par)
+    for k in range(nop):
+        p[k] += (rows - 1) * across[k]
 
 
 cdef void walk(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -69,36 +69,18 @@ static void ft_move_rows(char *dst, ptrdiff_t d0, ptrdiff_t d1, const char *src,
     }
 }
 
-/* `rows` rows one by one; they leave p at the last of them. Of two or three operands the addresses stay in registers. */
-static void ft_long_rows(ft_short_loop loop, int nop, char **p, const ptrdiff_t *s0, const ptrdiff_t *s1, int stride1,
-                         ptrdiff_t n, ptrdiff_t rows, const double *par) {
-    if (nop == 3) {
-        const ptrdiff_t a = s1[0], b = s1[stride1], c = s1[2 * stride1];
-        char *q0 = p[0], *q1 = p[1], *q2 = p[2];
-        for (ptrdiff_t r = 0; r < rows; r++) {
-            p[0] = q0 += a, p[1] = q1 += b, p[2] = q2 += c;
-            loop(p, s0, n, par);
-        }
-        return;
-    }
-    for (ptrdiff_t r = 0; r < rows; r++) {
-        for (int k = 0; k < nop; k++) p[k] += s1[k * stride1];
-        loop(p, s0, n, par);
-    }
-}
-
-/* The rows of n elements at p (rows s1 bytes apart, elements s0), which `loop` takes in blocks. Returns 0, with nothing
- * done, where blocks would not pay or an operand's element size is not known. */
-static int ft_short_rows(ft_short_loop loop, int nop, char *const *p, const ptrdiff_t *s0, const ptrdiff_t *s1, int stride1,
+/* The rows of n elements at p (rows `across` bytes apart, elements s0), which `loop` takes in blocks. Returns 0, with
+ * nothing done, where blocks would not pay (beside a form of the loop that takes many rows, `planes`, they do so less) or an
+ * operand's element size is not known. The loop writes all elements of the result. */
+static int ft_short_rows(ft_short_loop loop, int planes, int nop, char *const *p, const ptrdiff_t *s0, const ptrdiff_t *across,
                          const unsigned char *item, ptrdiff_t n, ptrdiff_t rows, const double *par) {
     _Alignas(64) char buffer[8][FT_SHORT_BYTES + FT_SHORT_SPARE];
     enum { FLAT, SAME, REPEATED, MOVED } kind[8];
     char *q[8];
-    ptrdiff_t step[8], across[8], block;
+    ptrdiff_t step[8], block;
     int widest = 1;
     if (n > FT_SHORT_ROW || rows < 4) return 0;
     for (int k = 0; k < nop; k++) {
-        across[k] = s1[k * stride1];
         if (!item[k] && (s0[k] || across[k])) return 0;
         if (item[k] > widest) widest = item[k];
     }
@@ -115,7 +97,7 @@ static int ft_short_rows(ft_short_loop loop, int nop, char *const *p, const ptrd
             kind[k] = SAME;
             ft_move_rows(buffer[k], size, n * size, p[k], s0[k], 0, n, block, size);
         } else {
-            if (n * size > FT_SHORT_MOVED) return 0;
+            if (n * size > FT_SHORT_MOVED - planes) return 0;
             kind[k] = k && s0[k] == 0 ? REPEATED : MOVED;
         }
     }

@@ -1,6 +1,6 @@
 # The operation table's compiled rows, and the one way to run their loops on the CPU.
 from fasttensor._core.tensor cimport Tensor
-from fasttensor._core.iterator cimport loop_fn
+from fasttensor._core.iterator cimport plane_fn
 
 cdef extern from "elementwise.h" nogil:
     ctypedef void (*ft_loop)(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept nogil
@@ -13,6 +13,7 @@ cdef extern from "elementwise.h" nogil:
         ft_loop dx[3][12]
         const char *label
         unsigned char identity, same_out
+    plane_fn ft_plane_of(ft_loop loop)
     int FT_NOPS
 
 cdef const ft_op *table() noexcept nogil

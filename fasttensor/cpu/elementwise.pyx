@@ -62,5 +62,7 @@ cdef bint run_strided(ft_loop loop, Tensor out, Tensor a, void *sa, Tensor b, vo
     if nin > 3:
         add_operand(&it, d)
     finish(&it)
+    if it.rank > 1 and it.count > GRAIN // 4:
+        it.plane = ft_plane_of(loop)
     run(&it, loop, par, GRAIN)
     return True
