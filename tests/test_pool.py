@@ -197,6 +197,31 @@ def test_interpolate_derivatives(mode):
         assert ft.autograd.gradgradcheck(resize, (x,))
 
 
+@pytest.mark.parametrize("dtype", [ft.float32, ft.float64])
+@pytest.mark.parametrize("sizes, out", [((7,), (40,)), ((300,), (90,)), ((33, 50), (70, 21)), ((90, 3), (31, 100)), ((70, 5), (1, 1)),
+                                        ((5, 9, 20), (12, 4, 41))])
+def test_passes_over_planes_are_passes_along_each_dimension(sizes, out, dtype):
+    mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[len(sizes)]
+    x = ft.linspace(-2, 2, 2 * math.prod(sizes), dtype=dtype).sin().view(1, 2, *sizes).requires_grad_()
+    y, want = R.interpolate(x, size=out, mode=mode), x
+    for dim, (size, n) in enumerate(zip(sizes, out), 2):
+        at = ((ft.arange(n, dtype=ft.float64) + 0.5) * (size / n) - 0.5).clamp(0, size - 1)
+        low = at.long()
+        high, part = (low + 1).clamp(max=size - 1), (at - low).to(dtype).view(-1, *[1] * (len(sizes) + 1 - dim))
+        want = want.index_select(dim, low) * (1 - part) + want.index_select(dim, high) * part
+    assert ft.allclose(y, want, rtol=1e-5, atol=1e-6)
+    g = ft.linspace(0, 3, y.numel(), dtype=dtype).cos().view(y.shape)
+    assert ft.allclose(*[ft.autograd.grad(z, x, g)[0] for z in (y, want)], rtol=1e-4, atol=1e-4)
+
+
+def test_nearest_takes_no_infinity_from_a_neighbour():
+    x = ft.tensor([[[1., math.inf, 2., math.nan, 3.]]], requires_grad=True)
+    y = R.interpolate(x, size=12)
+    assert y.detach().nan_to_num(nan=-1).flatten().tolist() == [1, 1, 1] + [3.4028234663852886e38] * 2 + [2] * 3 + [-1] * 2 + [3] * 2
+    g = ft.tensor([[[1., 1, 1, math.inf, 1, 2, 2, 2, math.nan, 1, 4, 4]]])
+    assert ft.autograd.grad(y, x, g)[0].nan_to_num(nan=-1).flatten().tolist() == [3, 3.4028234663852886e38, 6, -1, 8]
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("align", [True, False])
 def test_interpolation_keeps_constants(mode, align):

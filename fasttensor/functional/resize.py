@@ -55,16 +55,24 @@ def smoothed(size, n, scale, reach, weigh):
         total = sum(raw)
         index.append(list(range(low, high)))
         weight.append([w / total if total else 0.0 for w in raw])
-    taps = max(map(len, index))
-    for places, weights in zip(index, weight):
-        places += [places[-1]] * (taps - len(places))
-        weights += [0.0] * (taps - len(weights))
     return index, weight
+
+
+class Taps:
+    """For each output the inputs that it sums, and their weights; the kernel keeps what it makes of them in `made`."""
+    __slots__ = ("index", "weight", "made")
+
+    def __init__(self, index, weight):
+        self.index, self.weight, self.made = index, weight, None
 
 
 @lru_cache(512)
 def table(mode, size, n, factor, align, antialias):
-    """(index, weight): for each of n outputs the inputs among `size` that it sums."""
+    """The Taps of n outputs among `size` inputs."""
+    return Taps(*entries(mode, size, n, factor, align, antialias))
+
+
+def entries(mode, size, n, factor, align, antialias):
     if mode == "nearest" or mode == "nearest-exact":
         scale = single(1.0 / factor) if factor else single(size / n)
         shift = 0.5 if mode == "nearest-exact" else 0.0
@@ -150,7 +158,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     for a in range(nd - 1, -1, -1):
         size, n = input.shape[2 + a], out[a]
         if size != n or (factors[a] is not None and not align_corners):
-            tables.append((2 + a, *table(mode, size, n, factors[a], bool(align_corners), bool(antialias))))
+            tables.append((2 + a, table(mode, size, n, factors[a], bool(align_corners), bool(antialias))))
     if not tables:
         return input.clone()
     if input.dtype.name == "uint8":
@@ -170,14 +178,14 @@ def bytes_resampled(input, tables, mode):
     if mode not in ("bilinear", "bicubic"):
         return apply(Resample, input, tables).round().clamp(0, 255).to(input.dtype)
     y = input.double()
-    for dim, index, weight in tables:
-        weight = [merged(places, row) for places, row in zip(index, weight)]
+    for dim, taps in tables:
+        weight = [merged(places, row) for places, row in zip(taps.index, taps.weight)]
         most, bits = max(max(row) for row in weight), 0
         while bits < 22 and 0.5 + most * (2 << bits) < 1 << 15:
             bits += 1
         unit = 1 << bits
         steps = [[math.floor(abs(w) * unit + 0.5) * math.copysign(1.0 / unit, w) for w in row] for row in weight]
-        y = (apply(Resample, y, [(dim, index, steps)]) + 0.5).floor().clamp(0, 255)
+        y = (apply(Resample, y, [(dim, Taps(taps.index, steps))]) + 0.5).floor().clamp(0, 255)
     return y.to(input.dtype)
 
 

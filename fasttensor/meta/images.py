@@ -100,13 +100,18 @@ def mapped_pad_backward(g, sizes, pads, mode):
     return new((*g.shape[:g.ndim - len(sizes)], *sizes), code_of(g))
 
 
-def resample(x, dim, index, weight):
-    code = code_of(x) if x.dtype.is_floating_point else DTYPES["float32"].code
-    return new([len(index) if d == dim else n for d, n in enumerate(x.shape)], code)
+def resample(x, tables):
+    code, sizes = code_of(x) if x.dtype.is_floating_point else DTYPES["float32"].code, list(x.shape)
+    for dim, taps in tables:
+        sizes[dim] = len(taps.index)
+    return new(sizes, code)
 
 
-def resample_backward(g, dim, size, index, weight):
-    return new([size if d == dim else n for d, n in enumerate(g.shape)], code_of(g))
+def resample_backward(g, tables, sizes):
+    shape = list(g.shape)
+    for (dim, _), size in zip(tables, sizes):
+        shape[dim] = size
+    return new(shape, code_of(g))
 
 
 def grid_sample(x, grid, mode, padding, align):

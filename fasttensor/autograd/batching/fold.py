@@ -36,7 +36,7 @@ def unpool(level, rule, x, indices, sizes):
 
 
 def resample(level, rule, x, tables):
-    return apply(rule, value_at(x, level), [(dim + 1, index, weight) for dim, index, weight in tables])
+    return apply(rule, value_at(x, level), [(dim + 1, taps) for dim, taps in tables])
 
 
 def constant_pad(level, rule, x, pads, value):

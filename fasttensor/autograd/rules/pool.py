@@ -148,32 +148,28 @@ class AvgSpread(Rule):
 
 
 class Resample(Rule):
-    """Weighted sums of a few inputs along some dimensions: `tables` lists (dim, index, weight)."""
+    """Weighted sums of a few inputs along some dimensions: `tables` as fasttensor.cpu.resample describes them."""
     name = "UpsampleBackward0"
 
     @staticmethod
     def forward(ctx, x, tables):
-        ctx.tables = [(dim, x.shape[dim], index, weight) for dim, index, weight in tables]
-        for dim, index, weight in tables:
-            x = backend(x).resample(x, dim, index, weight)
-        return x
+        ctx.tables, ctx.sizes = tables, tuple([x.shape[dim] for dim, _ in tables])
+        return backend(x).resample(x, tables)
 
     @staticmethod
     def backward(ctx, g):
-        return apply(ResampleTransposed, g, ctx.tables), None
+        return apply(ResampleTransposed, g, ctx.tables, ctx.sizes), None
 
 
 class ResampleTransposed(Rule):
-    """The transpose of Resample: `tables` lists (dim, size, index, weight)."""
+    """The transpose of Resample: `sizes` are the extents of the tables' dimensions."""
     name = "UpsampleBackwardBackward0"
 
     @staticmethod
-    def forward(ctx, g, tables):
+    def forward(ctx, g, tables, sizes):
         ctx.tables = tables
-        for dim, size, index, weight in reversed(tables):
-            g = backend(g).resample_backward(g, dim, size, index, weight)
-        return g
+        return backend(g).resample_backward(g, tables, sizes)
 
     @staticmethod
     def backward(ctx, gg):
-        return apply(Resample, gg, [(dim, index, weight) for dim, _, index, weight in ctx.tables]), None
+        return apply(Resample, gg, ctx.tables), None, None
