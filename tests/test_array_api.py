@@ -113,3 +113,28 @@ def test_reversed_views_are_copied():
     assert xp.asarray(numpy.arange(3)[::-1]).tolist() == [2, 1, 0]
     with pytest.raises(ValueError):
         xp.asarray(numpy.arange(3)[::-1], copy=False)
+
+
+def test_remainders_of_zero_have_the_sign_of_the_divisor():
+    x, y = xp.asarray([0.0, -0.0, 4.0, -4.0, 5.0, 1.0]), xp.asarray([-1.0, 2.0, -2.0, 2.0, -2.0, 0.0])
+    made = xp.remainder(x, y)
+    assert made.tolist()[:5] == [0.0, 0.0, 0.0, 0.0, -1.0] and xp.isnan(made[5])
+    assert xp.signbit(made).tolist()[:5] == [True, False, True, False, True] and xp.signbit(xp.remainder(0.0, y)).tolist()[:2] == [True, False]
+    assert xp.remainder(xp.asarray([5, -4]), -2).tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize("name", "amax amin nansum nanmean prod aminmax count_nonzero logsumexp cumsum cumprod cummax cummin logcumsumexp".split())
+def test_functions_take_the_names_that_array_libraries_use(name):
+    x, function = torch.tensor([[1.0, 2.0], [3.0, 5.0]]), getattr(torch, name)
+    for kept in (False, True):
+        if kept and name.startswith(("cum", "logcum", "count")):
+            with pytest.raises(TypeError, match="keepdims"):
+                function(x, axis=0, keepdims=True)
+            continue
+        numpy, own = ({"axis": 1, "keepdims": True}, {"dim": 1, "keepdim": True}) if kept else ({"axis": 1}, {"dim": 1})
+        for made, wanted in ((function(x, **numpy), function(x, **own)), (getattr(x, name)(**numpy), function(x, **own))):
+            pairs = zip(made, wanted) if isinstance(wanted, tuple) else [(made, wanted)]
+            assert all(torch.equal(a, b) for a, b in pairs)
+    for wrong in ({"dim": 1, "axis": 0}, {"axes": 1, "dim": 1}):
+        with pytest.raises(TypeError, match=name):
+            function(x, **wrong)

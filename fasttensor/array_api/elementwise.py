@@ -9,8 +9,8 @@ UNARY = ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos"
          "sqrt", "square", "tan", "tanh", "trunc")
 BINARY = ("add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "copysign", "divide", "equal",
           "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logaddexp", "logical_and", "logical_or", "logical_xor",
-          "maximum", "minimum", "multiply", "nextafter", "not_equal", "pow", "remainder", "subtract")
-__all__ = [*UNARY, *BINARY, "bitwise_invert", "clip", "conj", "imag", "real", "round", "sign"]
+          "maximum", "minimum", "multiply", "nextafter", "not_equal", "pow", "subtract")
+__all__ = [*UNARY, *BINARY, "bitwise_invert", "clip", "conj", "imag", "real", "remainder", "round", "sign"]
 _OTHER_NAMES = {"equal": "eq", "logical_not": "logical_not"}
 
 
@@ -58,6 +58,18 @@ def real(x, /):
 def imag(x, /):
     """Imaginary parts; 0 of real numbers."""
     return x.imag if isdtype(x.dtype, "complex floating") else torch.zeros_like(x)
+
+
+def remainder(x1, x2, /):
+    """What division leaves, with the sign of the divisor, also where that is zero, unlike PyTorch's.
+
+    >>> import fasttensor as torch
+    >>> remainder(torch.tensor([5.0, 4.0]), -2)
+    tensor([-1., -0.])
+    """
+    x1, x2 = promoted(x1, x2)
+    made = torch.remainder(x1, x2)
+    return torch.where(made == 0, torch.copysign(made, x2), made) if isdtype(made.dtype, "real floating") else made
 
 
 def round(x, /):

@@ -4,7 +4,7 @@ from fasttensor.autograd.checks import flag, tensor_argument, wrap
 from fasttensor.functional.common import give
 
 # What the families import from here, some of it compiled.
-__all__ = ["deliver", "flag", "numpy_names", "require_float", "require_size", "tensor_argument", "wrap", "wrap_all"]
+__all__ = ["deliver", "flag", "numpy_dim", "numpy_names", "require_float", "require_size", "tensor_argument", "wrap", "wrap_all"]
 
 
 def wrap_all(x, dim, name):
@@ -23,16 +23,28 @@ def wrap_all(x, dim, name):
     return dims if dims and x.ndim else None
 
 
-def numpy_names(name, given, dim, keepdim):
+def numpy_names(name, given, dim, keepdim=False):
     """dim and keepdim out of the keywords `axis` and `keepdims`."""
     for key, value in given.items():
-        if key == "axis":
+        if key == "axis" and (dim is None or dim == ()):
             dim = value
-        elif key == "keepdims":
+        elif key == "keepdims" and keepdim is False:
             keepdim = value
         else:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            twice = {"axis": "dim", "keepdims": "keepdim"}.get(key)
+            raise TypeError(f"{name}() got both '{twice}' and '{key}', which mean the same: leave one out" if twice else
+                            f"{name}() got an unexpected keyword argument '{key}'")
     return dim, keepdim
+
+
+def numpy_dim(name, given, dim):
+    """A dimension that is required, as `dim` or as the keyword `axis`."""
+    if "keepdims" in given:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'keepdims'")
+    dim = numpy_names(name, given, dim)[0]
+    if dim is None:
+        raise TypeError(f"{name}() missing 1 required positional argument: 'dim'")
+    return dim
 
 
 def deliver(name, out, value, same=False):

@@ -8,6 +8,7 @@ from fasttensor.autograd.sums import mean, sum
 from fasttensor.functional.common import need_out
 from fasttensor.functional.dims import (
     deliver,
+    numpy_dim,
     numpy_names,
     require_float,
     require_size,
@@ -56,13 +57,15 @@ def general_mean(input, dim, keepdim, dtype, out):
 HOOKS = {"sum": general_sum, "mean": general_mean}
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Sum that leaves NaN out.
 
     >>> import fasttensor as torch
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
+    if names:
+        dim, keepdim = numpy_names("nansum", names, dim, keepdim)
     tensor_argument("nansum", input, keepdim)
     if input.dtype.is_complex:
         raise RuntimeError(f"nansum(): does not support complex inputs, got {description(input)}")
@@ -75,13 +78,15 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver("nansum", out, apply(rule, x, wrap_all(x, dim, "nansum"), keepdim, code))
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Mean that leaves NaN out.
 
     >>> import fasttensor as torch
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
+    if names:
+        dim, keepdim = numpy_names("nanmean", names, dim, keepdim)
     tensor_argument("nanmean", input, keepdim)
     if not input.dtype.is_floating_point and dtype is None:
         raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {description(input)}")
@@ -89,13 +94,15 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver("nanmean", out, nansum(input, dim, keepdim, dtype=dtype) / numbers)
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Product of all elements, or along one dimension. Integers and bool give int64.
 
     >>> import fasttensor as torch
     >>> torch.prod(torch.tensor([2.0, 3.0]))
     tensor(6.)
     """
+    if names:
+        dim, keepdim = numpy_names("prod", names, dim, keepdim)
     tensor_argument("prod", input, keepdim)
     if dim is not None and not hasattr(dim, "__index__"):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
@@ -118,23 +125,27 @@ def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
     return deliver(name, out, apply(rule, input, dims, keepdim, least))
 
 
-def amax(input, dim=(), keepdim=False, *, out=None):
+def amax(input, dim=(), keepdim=False, *, out=None, **names):
     """Largest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
 
     >>> import fasttensor as torch
     >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([5, 7])
     """
+    if names:
+        dim, keepdim = numpy_names("amax", names, dim, keepdim)
     return extreme_of_dims("amax", rules.Amax, input, dim, keepdim, False, out)
 
 
-def amin(input, dim=(), keepdim=False, *, out=None):
+def amin(input, dim=(), keepdim=False, *, out=None, **names):
     """Smallest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
 
     >>> import fasttensor as torch
     >>> torch.amin(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([1, 2])
     """
+    if names:
+        dim, keepdim = numpy_names("amin", names, dim, keepdim)
     return extreme_of_dims("amin", rules.Amin, input, dim, keepdim, True, out)
 
 
@@ -183,13 +194,15 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, **names):
     return extreme("min", rules.Min, rules.MinDim, MinResult, "minimum", True, input, dim if other is None else other, keepdim, out)
 
 
-def aminmax(input, *, dim=None, keepdim=False, out=None):
+def aminmax(input, *, dim=None, keepdim=False, out=None, **names):
     """(smallest, largest), of the whole tensor or along one dimension.
 
     >>> import fasttensor as torch
     >>> torch.aminmax(torch.tensor([1, -3, 5])).min
     tensor(-3)
     """
+    if names:
+        dim, keepdim = numpy_names("aminmax", names, dim, keepdim)
     tensor_argument("aminmax", input, keepdim)
     dims = () if dim is None else wrap(input, dim, "aminmax")
     pair = AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
@@ -269,24 +282,30 @@ def test_dims(input, dim, name):
     return wrap_all(input, dim, name)
 
 
-def count_nonzero(input, dim=None):
+def count_nonzero(input, dim=None, **names):
     """Number (int64) of nonzero elements, overall or over `dim`.
 
     >>> import fasttensor as torch
     >>> torch.count_nonzero(torch.tensor([0, 3, 4]))
     tensor(2)
     """
+    if names:
+        dim = numpy_dim("count_nonzero", names, dim)
     tensor_argument("count_nonzero", input)
     return backend(input).count_nonzero(input, wrap_all(input, dim, "count_nonzero"))
 
 
-def logsumexp(input, dim, keepdim=False, *, out=None):
+def logsumexp(input, dim=None, keepdim=False, *, out=None, **names):
     """log(sum(exp(input))) over `dim`, with the largest element taken out of the exponents.
 
     >>> import fasttensor as torch
     >>> torch.logsumexp(torch.zeros(2), 0)
     tensor(0.6931)
     """
+    if names:
+        dim, keepdim = numpy_names("logsumexp", names, dim, keepdim)
+    if dim is None:
+        raise TypeError("logsumexp() missing 1 required positional argument: 'dim'")
     tensor_argument("logsumexp", input, keepdim)
     if input.dtype.is_complex:
         top = input.real.amax(dim, True) if input.numel() else input.real.sum(dim, True)

@@ -5,7 +5,7 @@ from fasttensor.autograd.checks import int_of, optional_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import scan as rules
 from fasttensor.functional.common import in_place
-from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap
+from fasttensor.functional.dims import deliver, numpy_dim, require_float, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
 __all__ = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid",
@@ -26,24 +26,28 @@ def accumulated(name, input, dtype, out):
     return input.long() if input.dtype.code < INT64 else input
 
 
-def cumsum(input, dim, *, dtype=None, out=None):
+def cumsum(input, dim=None, *, dtype=None, out=None, **names):
     """Running sums along `dim`; integers and bool give int64. float32 runs in double inside.
 
     >>> import fasttensor as torch
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
+    if names or dim is None:
+        dim = numpy_dim("cumsum", names, dim)
     x = accumulated("cumsum", tensor_argument("cumsum", input), dtype, out)
     return deliver("cumsum", out, apply(rules.Cumsum, x, wrap(x, dim, "cumsum"), False), True)
 
 
-def cumprod(input, dim, *, dtype=None, out=None):
+def cumprod(input, dim=None, *, dtype=None, out=None, **names):
     """Running products along `dim`; integers and bool give int64.
 
     >>> import fasttensor as torch
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
+    if names or dim is None:
+        dim = numpy_dim("cumprod", names, dim)
     x = accumulated("cumprod", tensor_argument("cumprod", input), dtype, out)
     return deliver("cumprod", out, apply(rules.Cumprod, x, wrap(x, dim, "cumprod")), True)
 
@@ -55,33 +59,39 @@ def cumextreme(name, rule, result, input, dim, least, out):
     return deliver(name, out, result(*apply(rule, input, wrap(input, dim, name), least)), True)
 
 
-def cummax(input, dim, *, out=None):
+def cummax(input, dim=None, *, out=None, **names):
     """(values, indices) of the running largest elements along `dim`; of equal ones the last index.
 
     >>> import fasttensor as torch
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
     """
+    if names or dim is None:
+        dim = numpy_dim("cummax", names, dim)
     return cumextreme("cummax", rules.Cummax, CummaxResult, input, dim, False, out)
 
 
-def cummin(input, dim, *, out=None):
+def cummin(input, dim=None, *, out=None, **names):
     """(values, indices) of the running smallest elements along `dim`; of equal ones the last index.
 
     >>> import fasttensor as torch
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
     """
+    if names or dim is None:
+        dim = numpy_dim("cummin", names, dim)
     return cumextreme("cummin", rules.Cummin, CumminResult, input, dim, True, out)
 
 
-def logcumsumexp(input, dim, *, out=None):
+def logcumsumexp(input, dim=None, *, out=None, **names):
     """Running log(sum(exp(input))) along `dim`. RuntimeError for integers.
 
     >>> import fasttensor as torch
     >>> torch.logcumsumexp(torch.zeros(2), 0)
     tensor([0.0000, 0.6931])
     """
+    if names or dim is None:
+        dim = numpy_dim("logcumsumexp", names, dim)
     require_float(tensor_argument("logcumsumexp", input), "logcumsumexp")
     return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False), True)
 
