@@ -9,8 +9,8 @@ from typing import Any
 
 from fasttensor.utils import _pytree_nodes as nodes
 from fasttensor.utils._pytree_nodes import (
-    CONSTANT_NODES, SERIALIZED_TYPE_TO_PYTHON_TYPE, STANDARD_DICT_TYPES, SUPPORTED_NODES, SUPPORTED_SERIALIZED_TYPES, is_namedtuple_class,
-    namedtuple)
+    CONSTANT_NODES, SERIALIZED_TYPE_TO_PYTHON_TYPE, STANDARD_DICT_TYPES, SUPPORTED_NODES, SUPPORTED_SERIALIZED_TYPES, is_namedtuple,
+    is_namedtuple_class, is_namedtuple_instance, is_structseq, is_structseq_class, is_structseq_instance, namedtuple, register_pytree_node)
 
 globals().update((name, value) for name, value in vars(nodes).items() if not name.startswith("__"))      # underscores too: libraries import them
 
