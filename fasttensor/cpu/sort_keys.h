@@ -197,11 +197,40 @@ static int64_t ft_select_row(ft_scratch *s, int code, const char *x, ptrdiff_t x
     return bits ? ft_word_index(select_word(s->words, n, k), bits) : (int64_t)select_pair(s->pairs, n, k).i;
 }
 
-/* The k first of a row in sorted order. Elements at or behind the k-th of those seen so far are
- * dropped in a vectorised scan; the survivors are sorted each time their buffer fills. */
+#define K uint32_t
+#define KMAX 0xffffffffu
+#define E uint64_t
+#define KEY(v) (v)
+#define MAKE(key, i) ((uint64_t)(key) << 32 | (uint64_t)(i))
+#define RANK(e) ((uint32_t)((e) >> 32))
+#define SFX(name) name##_word
+#include "sort_topk.h"
+#undef K
+#undef KMAX
+#undef E
+#undef KEY
+#undef MAKE
+#undef RANK
+#undef SFX
+#define K uint64_t
+#define KMAX (~0ull)
+#define E ft_pair
+#define KEY(v) ((v).k)
+#define MAKE(key, at) ((ft_pair){(key), (uint64_t)(at)})
+#define RANK(e) ((e).k)
+#define SFX(name) name##_pair
+#include "sort_topk.h"
+#undef K
+#undef KMAX
+#undef E
+#undef KEY
+#undef MAKE
+#undef RANK
+#undef SFX
+
+/* Positions of the k first of a row in order. */
 static void ft_topk_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, ptrdiff_t k, int descending,
                         char *ix, ptrdiff_t is) {
-    enum { BLOCK = 512, STRIP = 32 };
     if (n <= FT_SMALL) {
         ft_item items[FT_SMALL];
         ft_load_small(s, code, x, xs, n, descending, items);
@@ -211,45 +240,21 @@ static void ft_topk_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, pt
     }
     /* The limit is only as good as the last sort: small k re-sort often, which insertion makes cheap. */
     const ptrdiff_t cap = k + (k / 2 > 24 ? k / 2 : 24);
-    if (!FT_KEYS32[code] || cap * 2 + BLOCK > n || n > 0xffffffffll) {
-        int bits = ft_load(s, code, x, xs, n, descending);
+    int bits;
+    if (cap * 2 > n || n > 0xffffffffll) {
+        bits = ft_load(s, code, x, xs, n, descending);
         if (bits) sort_word(s->words, s->words2, n, bits, s->hist);
         else sort_pair(s->pairs, s->pairs2, n, 64, s->hist);
-        for (ptrdiff_t i = 0; i < k; i++)
-            *(int64_t *)(ix + i * is) = bits ? ft_word_index(s->words[i], bits) : (int64_t)s->pairs[i].i;
-        return;
+    } else if (FT_KEYS32[code]) {
+        const uint32_t flip = !descending ? 0 : FT_KEY_BITS[code] == 32 ? ~0u : (1u << FT_KEY_BITS[code]) - 1;
+        bits = 32;
+        topk_word(FT_KEYS32[code], x, xs, n, k, flip, 32, s->words, s->words2, cap, s->hist);
+    } else {
+        bits = 0;
+        topk_pair(FT_KEYS64[code], x, xs, n, k, descending ? ~0ull : 0, 64, s->pairs, s->pairs2, cap, s->hist);
     }
-    uint32_t block[BLOCK], limit = 0xffffffffu;
-    const uint32_t flip = !descending ? 0 : FT_KEY_BITS[code] == 32 ? ~0u : (1u << FT_KEY_BITS[code]) - 1;
-    uint64_t *w = s->words;
-    ptrdiff_t m = 0;
-    int full = 0;
-    for (ptrdiff_t at = 0; at < n; at += BLOCK) {
-        const ptrdiff_t len = n - at < BLOCK ? n - at : BLOCK;
-        FT_KEYS32[code](x + at * xs, xs, len, flip, block);
-        /* What lies behind the row's end is never below a limit. */
-        for (ptrdiff_t i = len; i % STRIP; i++) block[i] = 0xffffffffu;
-        for (ptrdiff_t b = 0; b < len; b += STRIP) {
-            const ptrdiff_t end = len - b < STRIP ? len : b + STRIP;
-            if (full) {
-                uint32_t some = 0;
-                for (int i = 0; i < STRIP; i++) some |= block[b + i] < limit;
-                if (!some) continue;
-            }
-            for (ptrdiff_t i = b; i < end; i++) {
-                w[m] = (uint64_t)block[i] << 32 | (uint64_t)(at + i);
-                m += !full || block[i] < limit;
-                if (m == cap) {
-                    sort_word(w, s->words2, m, 32, s->hist);
-                    m = k;
-                    limit = (uint32_t)(w[k - 1] >> 32);
-                    full = 1;
-                }
-            }
-        }
-    }
-    sort_word(w, s->words2, m, 32, s->hist);
-    for (ptrdiff_t i = 0; i < k; i++) *(int64_t *)(ix + i * is) = ft_word_index(w[i], 32);
+    for (ptrdiff_t i = 0; i < k; i++)
+        *(int64_t *)(ix + i * is) = bits ? ft_word_index(s->words[i], bits) : (int64_t)s->pairs[i].i;
 }
 
 /* First position that holds a NaN, or -1. */
