@@ -95,6 +95,7 @@ KERNELS = {
     "ctc_loss": "loss",
     "ctc_loss_backward": "loss",
     "mode": "mode",
+    **dict.fromkeys(("cdist", "cdist_backward", "cdist_finish", "pdist", "pdist_backward"), "distance"),
     "layer_norm": "norm",
     "layer_norm_backward": "norm",
     "rms_norm": "norm",

@@ -1,10 +1,12 @@
 """Vector norms, and distances between vectors."""
+from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.distance import Cdist
+from fasttensor.autograd.rules.distance import Cdist, DirectCdist, Pdist
 from fasttensor.autograd.rules.reduce import Norm
 from fasttensor.functional.common import check_tensor, in_place
+from fasttensor.functional.view_copies import broadcast_shapes
 from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
 
 __all__ = ["norm", "dist", "renorm", "cdist", "pdist", "cosine_similarity", "pairwise_distance"]
@@ -157,15 +159,18 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     product = modes[compute_mode]
     if product is None:
         product = x1.size(-2) > 25 or x2.size(-2) > 25
+    if x1.dtype is not x2.dtype:
+        wider = promote_types(x1.dtype, x2.dtype)
+        x1, x2 = x1.to(wider), x2.to(wider)
+    lead = tuple(x1.shape[:-2])
+    if lead != tuple(x2.shape[:-2]):
+        lead = tuple(broadcast_shapes(lead, x2.shape[:-2]))
+        x1, x2 = x1.expand(lead + tuple(x1.shape[-2:])), x2.expand(lead + tuple(x2.shape[-2:]))
     if p == 2 and product and x1.size(-1):
-        return apply(Cdist, x1, x2)
-    return distances(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
-
-
-def distances(difference, p, dim):
-    """Norms; the number of unlike values is NaN where one of them is, as every other distance."""
-    size = norm(difference, p, dim)
-    return size if p != 0 else size.masked_fill(difference.detach().isnan().any(dim), float("nan"))
+        if x1.dtype.itemsize > 2:
+            return apply(Cdist, x1, x2)
+        return apply(Cdist, x1.float(), x2.float()).to(x1.dtype)
+    return apply(DirectCdist, x1, x2, float(p))
 
 
 def pdist(input, p=2.0):
@@ -183,12 +188,7 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports floating-point dtypes, got {description(input)}")
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
-    n = input.size(0)
-    if n < 2:
-        return norm(input.narrow(0, 0, 0), p, 1)
-    from fasttensor.functional.ranges import triu_indices
-    first, second = triu_indices(n, n, 1, device=input.device).unbind(0)
-    return distances(input.index_select(0, first) - input.index_select(0, second), p, 1)
+    return apply(Pdist, input, float(p))
 
 
 METHODS = {"norm": norm_method, "dist": dist, "renorm": renorm, "renorm_": in_place(renorm)}

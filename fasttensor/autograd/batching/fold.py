@@ -86,10 +86,10 @@ def nll_loss(level, rule, x, target, weight, ignore, reduction):
     return class_loss(level, lambda a, b: apply(rule, a, b, weight, ignore, "none"), x, target, weight, ignore, reduction)
 
 
-def cdist(level, rule, a, b):
+def cdist(level, rule, a, b, *args):
     if a.dim() != b.dim():
         return NotImplemented
-    return apply(rule, full(a, level), full(b, level))
+    return apply(rule, full(a, level), full(b, level), *args)
 
 
 _pool = planes(0)
@@ -99,4 +99,5 @@ RULES = {**dict.fromkeys(("Im2col", "Col2im"), stack_of),
          "MaxUnpool": unpool, "Resample": resample,
          **dict.fromkeys([rule.__name__ for rule in MAPPED_PADS.values()], last_dims), "ConstantPad": constant_pad,
          "ScaledDotProductFlashAttentionForCpu": attention,
-         "CrossEntropyLoss": cross_entropy, "NllLoss": nll_loss, "Cdist": cdist}
+         "CrossEntropyLoss": cross_entropy, "NllLoss": nll_loss, "Cdist": cdist,
+         "DirectCdist": cdist}
