@@ -65,3 +65,9 @@ def test_products_of_rows_give_euclidean_distances():
     y = torch.cdist(x, x)
     assert torch.allclose(y, torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist"), atol=0.05)
     assert y[0, 39].item() == pytest.approx(117 * 3 ** 0.5)
+
+
+def test_ties_of_the_largest_difference_each_get_the_whole_gradient():
+    x = torch.tensor([[0.0, 3.0, 1.0]], requires_grad=True)
+    torch.cdist(x, torch.zeros(1, 3) + torch.tensor([3.0, 0.0, 0.0]), float("inf")).backward()
+    assert x.grad.tolist() == [[-1, 1, 0]]
