@@ -15,11 +15,11 @@ cdef extern from "transpose.h" nogil:
                  Py_ssize_t n, Py_ssize_t m, const double *par)
 
 cdef extern from "short_rows.h" nogil:
+    enum: FT_SHORT_ROW      # elements of a row up to which a block pays
     bint ft_short_rows(loop_fn loop, bint planes, int nop, char **p, const Py_ssize_t *s, const Py_ssize_t *across,
                        const unsigned char *item, Py_ssize_t n, Py_ssize_t rows, const double *par)
 
 cdef enum:
-    SHORT = 256         # elements of a row that short_rows.h takes
     SMALL = 8192        # elements below which dropping the GIL costs more than it gives
 
 cdef struct Job:
@@ -159,7 +159,7 @@ cdef void walk_rows(Job *job, char **p, const Py_ssize_t *inner, Py_ssize_t rows
     for k in range(nop):
         across[k] = it.steps[k][1]
         p[k] += across[k]
-    if not (n <= SHORT and not it.move and
+    if not (n <= FT_SHORT_ROW and not it.move and
             ft_short_rows(job.loop, it.plane != NULL, nop, p, inner, across, it.item, n, rows, job.par)):
         if it.plane == NULL:
             job.loop(p, inner, n, job.par)

@@ -79,7 +79,7 @@ static int ft_short_rows(ft_short_loop loop, int planes, int nop, char *const *p
     char *q[8];
     ptrdiff_t step[8], block;
     int widest = 1;
-    if (n > FT_SHORT_ROW || rows < 4) return 0;
+    if (rows < 4) return 0;
     for (int k = 0; k < nop; k++) {
         if (!item[k] && (s0[k] || across[k])) return 0;
         if (item[k] > widest) widest = item[k];

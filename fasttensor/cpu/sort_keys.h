@@ -205,13 +205,6 @@ static int64_t ft_select_row(ft_scratch *s, int code, const char *x, ptrdiff_t x
 #define RANK(e) ((uint32_t)((e) >> 32))
 #define SFX(name) name##_word
 #include "sort_topk.h"
-#undef K
-#undef KMAX
-#undef E
-#undef KEY
-#undef MAKE
-#undef RANK
-#undef SFX
 #define K uint64_t
 #define KMAX (~0ull)
 #define E ft_pair
@@ -220,13 +213,6 @@ static int64_t ft_select_row(ft_scratch *s, int code, const char *x, ptrdiff_t x
 #define RANK(e) ((e).k)
 #define SFX(name) name##_pair
 #include "sort_topk.h"
-#undef K
-#undef KMAX
-#undef E
-#undef KEY
-#undef MAKE
-#undef RANK
-#undef SFX
 
 /* Positions of the k first of a row in order. */
 static void ft_topk_row(ft_scratch *s, int code, const char *x, ptrdiff_t xs, ptrdiff_t n, ptrdiff_t k, int descending,

@@ -62,3 +62,12 @@ static void SFX(topk)(SFX(keys_fn) load, const char *x, ptrdiff_t xs, ptrdiff_t 
     }
     SFX(sort)(kept, scratch, m, bits, hist);
 }
+
+/* the next inclusion gives its own */
+#undef K
+#undef KMAX
+#undef E
+#undef KEY
+#undef MAKE
+#undef RANK
+#undef SFX
