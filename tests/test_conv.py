@@ -331,3 +331,12 @@ def test_taps_that_meet_nothing_but_padding(size, kernel, padding, dilation):
     for stride in (1, 2):
         sizes = {"stride": stride, "padding": padding, "dilation": dilation}
         assert ft.equal(F.conv2d(x.float(), w.float(), bias.float(), **sizes), F.conv2d(x, w, bias, **sizes).float())
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("widths", [(1.5, 1), ("1", 1), 3])
+def test_widths_of_padding_are_whole_numbers(mode, widths):
+    with pytest.raises(TypeError, match="pad"):
+        P.pad(ft.ones(1, 1, 4), widths, mode)
+    with pytest.raises(TypeError, match="must be Tensor"):
+        P.pad([1.0], (1, 1), mode)

@@ -1,5 +1,4 @@
 """Vector norms, and distances between vectors."""
-from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
 from fasttensor.autograd.rule import apply
@@ -159,9 +158,6 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     product = modes[compute_mode]
     if product is None:
         product = x1.size(-2) > 25 or x2.size(-2) > 25
-    if x1.dtype is not x2.dtype:
-        wider = promote_types(x1.dtype, x2.dtype)
-        x1, x2 = x1.to(wider), x2.to(wider)
     lead = tuple(x1.shape[:-2])
     if lead != tuple(x2.shape[:-2]):
         lead = tuple(broadcast_shapes(lead, x2.shape[:-2]))

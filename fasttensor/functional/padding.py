@@ -1,5 +1,6 @@
 """Padding of the last dimensions, and channels traded for space."""
 from functools import lru_cache
+from operator import index
 
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import int_of, need_tensor
@@ -11,14 +12,19 @@ NN_FUNCTIONAL = ["pad", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]
 METHODS = {}
 
 
-def pairs(name, input, padding):
-    """(before, after) for each dimension from PyTorch's list, which starts at the last."""
+def widths_of(name, input, padding):
+    """PyTorch's list of widths as a tuple of ints."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
     try:
-        widths = [int(v) for v in padding]
+        return tuple(map(index, padding))
     except TypeError:
-        raise TypeError(f"{name}(): argument 'pad' must be a tuple of ints, not {type(padding).__name__}") from None
+        raise TypeError(f"{name}(): argument 'pad' must be a tuple of ints, not {padding!r}") from None
+
+
+def pairs(name, input, padding):
+    """(before, after) for each dimension from PyTorch's list, which starts at the last."""
+    widths = widths_of(name, input, padding)
     if len(widths) % 2:
         raise RuntimeError(f"{name}: length of pad must be even but it is {len(widths)}")
     if len(widths) > 2 * input.dim():
@@ -90,16 +96,11 @@ def pad(input, pad, mode="constant", value=None):
     """
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
-    if not isinstance(input, Tensor):
-        raise TypeError(f"pad(): argument 'input' must be Tensor, not {type(input).__name__}")
     if mode not in MODES:
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}: expected one of 'constant', 'reflect', 'replicate', 'circular'")
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    try:
-        widths = tuple(map(int, pad))
-    except TypeError:
-        raise TypeError(f"pad(): argument 'pad' must be a tuple of ints, not {type(pad).__name__}") from None
+    widths = widths_of("pad", input, pad)
     widths = mapped(input.shape, input.dtype, widths, mode)
     return apply(MAPPED_PADS[mode, len(widths)], input, widths, MODES.index(mode))
 
