@@ -27,6 +27,58 @@ def test_defining_sum():
     same(ft.fft.fft(x), turn @ x)
 
 
+# passes of every radix, a large prime factor, convolutions; one line, and blocks of lanes with and without a rest
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 9, 10, 16, 26, 44, 45, 64, 101, 146, 240, 257, 263, 512, 1009])
+@pytest.mark.parametrize("lines", [1, 3, 21])
+def test_lengths(size, lines):
+    for wide, limit in (("complex128", 1e-15), ("complex64", 5e-7)):
+        z = random(lines, size, dtype=wide)
+        k = np.arange(size)
+        turn = np.exp(-2j * np.pi * (k[:, None] * k % size) / size)
+        right = z.numpy().astype("complex128") @ turn
+        half = (z.real.numpy().astype("float64") @ turn)[:, :size // 2 + 1]
+        columns = z.t().contiguous()
+        for got, value in ((ft.fft.fft(z), right), (ft.fft.fft(columns, dim=0).t(), right), (ft.fft.ifft(z.conj(), norm="forward").conj(), right),
+                           (ft.fft.rfft(z.real), half), (ft.fft.rfft(columns.real.contiguous(), dim=0).t(), half),
+                           (ft.fft.fft(z.real)[:, :size // 2 + 1], half)):
+            error = np.linalg.norm(got.numpy() - value) / np.linalg.norm(value)
+            assert error < limit * max(4, math.log2(size)) and got.dtype == z.dtype
+        same(ft.fft.irfft(ft.fft.rfft(z.real), size), z.real, limit * 100)
+
+
+def test_views_in_any_order():
+    z = random(6, 20, 34, dtype="complex128")
+    for x in (z, z[:, ::2], z.permute(2, 0, 1), z[:, :, 1:30:3], z[:1].expand(5, 20, 34)):
+        for dims in ((0,), (1,), (2, 0), (0, 1, 2)):
+            same(ft.fft.ifftn(ft.fft.fftn(x, dim=dims), dim=dims), x.contiguous())
+            same(ft.fft.fftn(x, dim=dims), ft.fft.fftn(x.contiguous(), dim=dims))
+
+
+def test_lines_do_not_meet():
+    for n in (64, 512):
+        x = ft.zeros(20, n)
+        x[3, 5] = math.nan
+        for y in (ft.fft.fft(x), ft.fft.rfft(x), ft.fft.fft(x.t().contiguous(), dim=0).t(), ft.fft.irfft(x.to(ft.complex64))):
+            assert y.isnan().any(1).nonzero().tolist() == [[3]]
+
+
+def test_empty_batches():
+    assert ft.fft.fft(ft.zeros(0, 5)).shape == (0, 5) and ft.fft.rfft(ft.zeros(0, 5)).shape == (0, 3)
+    assert ft.fft.irfft(ft.zeros(0, 5, dtype=ft.complex64)).shape == (0, 8)
+
+
+def test_same_bits_at_every_thread_count():
+    x, z = ft.randn(300, 512), ft.complex(ft.randn(2, 131072), ft.randn(2, 131072))
+    before, results = ft.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            ft.set_num_threads(threads)
+            results.append([ft.fft.fft(x), ft.fft.rfft2(x), ft.fft.fft(x, dim=0), ft.fft.fft(z), ft.fft.irfft(ft.fft.rfft(z.real))])
+    finally:
+        ft.set_num_threads(before)
+    assert all(bool((a == b).all()) for a, b in zip(*results))
+
+
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("size", [1, 2, 7, 8])
 def test_inverses(size, norm):

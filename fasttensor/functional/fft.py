@@ -13,11 +13,16 @@ METHODS = {}
 COMPLEX = {"float32": DTYPES["complex64"], "float64": DTYPES["complex128"]}
 
 
-def norm_name(name, norm, forward):
-    norm = "backward" if norm is None else norm
-    if norm not in ("forward", "backward", "ortho"):
-        raise RuntimeError(f'Invalid normalization mode: "{norm}" ({name}): expected one of "forward", "backward", "ortho"')
-    return norm
+# (norm, forward) -> what the kernels divide by: 0 nothing, 1 sqrt(n), 2 n
+SCALING = {(norm, forward): 1 if norm == "ortho" else 2 * (forward == (norm == "forward"))
+           for norm in (None, "backward", "forward", "ortho") for forward in (True, False)}
+
+
+def scaling_of(name, norm, forward):
+    try:
+        return SCALING[norm, forward]
+    except (KeyError, TypeError):
+        raise RuntimeError(f'Invalid normalization mode: "{norm}" ({name}): expected one of "forward", "backward", "ortho"') from None
 
 
 def numbers(name, x, to_complex):
@@ -93,31 +98,27 @@ def resized(name, x, sizes, dims):
 
 def c2c(name, x, s, dim, norm, forward, out):
     x = numbers(name, x, False)
-    norm = norm_name(name, norm, forward)
+    scaling = scaling_of(name, norm, forward)
     sizes, dims = sizes_and_dims(name, x, s, dim)
     if not dims:
         return deliver(name, out, numbers(name, x, True).clone())
-    return deliver(name, out, apply(FftC2C, resized(name, x, sizes, dims), dims, norm, forward))
+    return deliver(name, out, apply(FftC2C, resized(name, x, sizes, dims), dims, scaling, forward))
 
 
 def r2c(name, x, s, dim, norm, forward, out):
-    """Forward; not forward: the inverse of the Hermitian transform, its conjugate with the other scale."""
+    """Not forward: the inverse of the Hermitian transform."""
     x = real_only(name, x)
-    norm = norm_name(name, norm, forward)
+    scaling = scaling_of(name, norm, forward)
     sizes, dims = sizes_and_dims(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    x = resized(name, x, sizes, dims)
-    if forward:
-        return deliver(name, out, apply(FftR2C, x, dims, norm))
-    turned = {"backward": "forward", "forward": "backward", "ortho": "ortho"}[norm]
-    return deliver(name, out, apply(FftR2C, x, dims, turned).conj())
+    return deliver(name, out, apply(FftR2C, resized(name, x, sizes, dims), dims, scaling, forward, False))
 
 
 def c2r(name, x, s, dim, norm, forward, out):
-    """Inverse; forward: the Hermitian transform, the inverse of the conjugate with the other scale."""
+    """Forward: the Hermitian transform, of a signal of which half is given."""
     x = numbers(name, x, True)
-    norm = norm_name(name, norm, forward)
+    scaling = scaling_of(name, norm, forward)
     sizes, dims = sizes_and_dims(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
@@ -126,12 +127,9 @@ def c2r(name, x, s, dim, norm, forward, out):
         raise RuntimeError(f"{name}: Invalid number of data points ({size}) specified for {description(x)}")
     sizes[-1] = size // 2 + 1
     x = resized(name, x, sizes, dims)
-    if forward:
-        norm = {"backward": "forward", "forward": "backward", "ortho": "ortho"}[norm]
-        x = x.conj()
     if isinstance(out, Tensor) and not out.is_floating_point():
         raise RuntimeError(f"{name}: the result is real: expects a floating point output tensor, but got {description(out)}")
-    return deliver(name, out, apply(FftC2R, x, dims, norm, size))
+    return deliver(name, out, apply(FftC2R, x, dims, scaling, size, forward, False))
 
 
 def one(kind, name, forward, doc):

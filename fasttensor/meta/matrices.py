@@ -111,15 +111,15 @@ def least_squares(x, y, driver, rcond):
                               " which it is not implemented, as in PyTorch: the shape of residuals depends on the rank")
 
 
-def fft_c2c(x, dims, norm, forward):
+def fft_c2c(x, dims, scaling, forward):
     return new(x.shape, _complex(x))
 
 
-def fft_r2c(x, dims, norm):
+def fft_r2c(x, dims, scaling, forward, weighted):
     return fft_sized(x, dims[-1], x.shape[dims[-1]] // 2 + 1, _complex(x))
 
 
-def fft_c2r(x, dims, norm, size):
+def fft_c2r(x, dims, scaling, size, forward, weighted):
     return fft_sized(x, dims[-1], size, _real(x))
 
 
