@@ -13,6 +13,7 @@ _MOVED = {
     "distributions._transforms_vector": "distributions.transforms",
     "nn.module": "nn.modules.module", "nn.hooks": "utils.hooks", "nn.parallel": "nn.parallel.data_parallel",
     "nn.modules.adaptive_pooling": "nn.modules.pooling", "nn.modules.attention": "nn.modules.activation",
+    "nn.utils.prune_methods": "nn.utils.prune", "nn.modules.activation_smooth": "nn.modules.activation",
     "nn.modules.softmax": "nn.modules.activation", "nn.modules.rnn_cells": "nn.modules.rnn",
     "nn.modules.container_parameters": "nn.modules.container", "nn.modules.loss_margin": "nn.modules.loss",
     "optim._adafactor": "optim", "optim._muon": "optim", "optim._schedule": "optim.lr_scheduler",

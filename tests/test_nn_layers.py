@@ -1,7 +1,4 @@
 """Every layer against PyTorch: representation, state, results and gradients."""
-import doctest
-import importlib
-import pkgutil
 
 import pytest
 
@@ -151,24 +148,6 @@ def test_every_public_name_of_pytorch_is_there():
     pt = oracle()
     skipped = {"common_types", "intrinsic", "qat", "quantizable", "quantized"}
     assert [n for n in dir(pt.nn) if n[0] != "_" and n not in skipped and not hasattr(nn, n)] == []
-
-
-def modules_with_examples():
-    names = ["fasttensor.functional.attention", "fasttensor.functional.activation", "fasttensor.functional.rnn",
-             "fasttensor.functional.linear_cross_entropy"]
-    return names + [m.name for m in pkgutil.walk_packages(nn.__path__, "fasttensor.nn.")]
-
-
-@pytest.mark.parametrize("name", modules_with_examples())
-def test_examples(name):
-    if name in ("fasttensor.nn.init", "fasttensor.nn.utils.parametrizations"):
-        for needed in ("qr", "svdvals", "matrix_exp"):
-            if not hasattr(torch.linalg, needed):
-                pytest.skip(f"torch.linalg.{needed} does not exist yet")
-    module = importlib.import_module(name)
-    scope = {"torch": torch, "nn": nn, "F": nn.functional}
-    result = doctest.testmod(module, extraglobs=scope)
-    assert result.failed == 0
 
 
 def test_encoder_takes_a_layer_of_pytorch():

@@ -84,7 +84,15 @@ cdef class no_grad(Mode):
 
 
 cdef class enable_grad(Mode):
-    """Operations inside are recorded, inside a ``no_grad`` block too."""
+    """Operations inside are recorded, inside a ``no_grad`` block too.
+
+    >>> import fasttensor as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     @cython.binding(False)
     def __enter__(self):
@@ -96,7 +104,17 @@ cdef class enable_grad(Mode):
 
 
 cdef class set_grad_enabled(Mode):
-    """Recording on or off by a flag: at once as a function call, until the end of a ``with`` block as a context."""
+    """Recording on or off by a flag: at once as a function call, until the end of a ``with`` block as a context.
+
+    TypeError unless the flag is a bool.
+
+    >>> import fasttensor as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
     cdef readonly bint mode
 
     def __init__(self, mode):
@@ -125,7 +143,14 @@ cdef class set_grad_enabled(Mode):
 
 
 cdef class inference_mode(Mode):
-    """Like ``no_grad``, and the tensors made inside can never be recorded: no version counting, no views to track."""
+    """Like ``no_grad``, and the tensors made inside can never be recorded: no version counting, no views to track.
+
+    >>> import fasttensor as torch
+    >>> with torch.inference_mode():
+    ...     y = torch.ones(1) + 1
+    >>> y.is_inference()
+    True
+    """
     cdef readonly bint mode
 
     def __init__(self, mode=True):

@@ -5,8 +5,8 @@ transform of real values keeps the first half of the last dimension's spectrum (
 there what stands for its mirror image too, and halves it on the way back: the gradients of one another.
 
     >>> import fasttensor
-    >>> fft_r2c(fasttensor.ones(4), (0,), 0, True, False)
-    tensor([4.+0.j, 0.+0.j, 0.+0.j])
+    >>> fft_r2c(fasttensor.tensor([1., 2., 0., 0.]), (0,), 0, True, False)
+    tensor([ 3.+0.j,  1.-2.j, -1.+0.j])
 """
 from libc.math cimport sqrt
 from fasttensor._core.tensor cimport *

@@ -50,7 +50,12 @@ def _stacked(tensors):
 
 
 def replace_all_batch_norm_modules_(root):
-    """Give every batch norm of the module tree no running statistics, which ``vmap`` could not update; returns the module."""
+    """Give every batch norm of the module tree no running statistics, which ``vmap`` could not update; returns the module.
+
+    >>> net = torch.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
+    >>> net[0].running_mean is None
+    True
+    """
     for m in (root, *root.modules()):
         if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats:
             m.running_mean = m.running_var = m.num_batches_tracked = None

@@ -330,7 +330,11 @@ def linearize(func, *primals):
 
 # --- others ---
 def functionalize(func, *, remove="mutations"):
-    """The function itself: operations here are not traced into a form without writes, and its results are the same."""
+    """The function itself: operations here are not traced into a form without writes, and its results are the same.
+
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(1))
+    tensor([1.])
+    """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(f"functionalize(f, remove='mutations'): expected remove to be mutations or mutations_and_views, got {remove!r}")
     return func

@@ -5,7 +5,11 @@ from .module import Module
 
 
 class DataParallel(Module):
-    """Calls `module`: with one device there is nothing to split. Its state_dict has the prefix "module."."""
+    """Calls `module`: with one device there is nothing to split. Its state_dict has the prefix "module.".
+
+    >>> nn.DataParallel(nn.Linear(2, 3))(torch.ones(1, 2)).shape
+    torch.Size([1, 3])
+    """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()

@@ -94,7 +94,18 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """Steps several schedules together; each scales what the one before it set."""
+    """Steps several schedules together; each scales what the one before it set.
+
+    The schedulers are of one optimizer (ValueError otherwise, or for none).
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> L = torch.optim.lr_scheduler
+    >>> schedule = L.ChainedScheduler([L.ExponentialLR(opt, 0.5), L.StepLR(opt, 1, 0.1)])
+    >>> opt.step()
+    >>> schedule.step()
+    >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+    [0.05]
+    """
 
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:

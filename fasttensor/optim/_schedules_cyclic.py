@@ -37,6 +37,16 @@ class CyclicLR(LRScheduler):
         mode: "triangular"; "triangular2" halves the height each cycle; "exp_range" scales it by gamma^batch.
         gamma, scale_fn, scale_mode: `scale_fn` of the "cycle" or the "iterations" replaces the mode's.
         cycle_momentum, base_momentum, max_momentum: momentum moves the other way.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0, momentum=0.9)
+    >>> schedule = torch.optim.lr_scheduler.CyclicLR(opt, base_lr=0.1, max_lr=1.0, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.55, 1.0, 0.55, 0.1]
     """
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular",
@@ -134,6 +144,16 @@ class OneCycleLR(LRScheduler):
         three_phase: comes down to the first rate as it went up, then to the last.
 
     `step` raises ValueError past total_steps.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0, momentum=0.9)
+    >>> schedule = torch.optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=5)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.04, 0.9505, 0.6113, 0.1883, 0.0]
     """
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
@@ -218,6 +238,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: the least rate.
 
     `step(epoch)` takes fractions of an epoch: step(epoch + batch / batches).
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 1.0, 0.5, 1.0]
     """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):

@@ -49,7 +49,20 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """The present rate times lr_lambda(epoch), from epoch 1 on."""
+    """The present rate times lr_lambda(epoch), from epoch 1 on.
+
+    `lr_lambda` is one function, or a list with one a group (ValueError for another number, TypeError for no function).
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(opt, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def get_lr(self):
         self._check_called_by_step()
@@ -60,7 +73,18 @@ class MultiplicativeLR(_FunctionLR):
 
 
 class StepLR(LRScheduler):
-    """Multiplies the rate by `gamma` every `step_size` epochs."""
+    """Multiplies the rate by `gamma` every `step_size` epochs.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(opt, step_size=2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size = step_size
@@ -78,7 +102,20 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the rate by `gamma` at each of the epochs in `milestones`."""
+    """Multiplies the rate by `gamma` at each of the epochs in `milestones`.
+
+    An epoch that is listed twice counts twice.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(opt, [1, 3])
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.1, 0.1, 0.01, 0.01]
+    """
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones = Counter(milestones)
@@ -95,7 +132,20 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor`, in [0, 1], for the first `total_iters` epochs, then the full rate."""
+    """The rate times `factor`, in [0, 1], for the first `total_iters` epochs, then the full rate.
+
+    ValueError for a factor outside.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ConstantLR(opt, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if factor > 1.0 or factor < 0:
@@ -121,7 +171,20 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that runs from `start_factor` to `end_factor` over `total_iters` epochs."""
+    """The rate times a factor that runs from `start_factor` to `end_factor` over `total_iters` epochs.
+
+    ValueError unless 0 < start_factor <= 1 and 0 <= end_factor <= 1.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LinearLR(opt, start_factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.75, 1.0, 1.0]
+    """
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if start_factor > 1.0 or start_factor <= 0:
@@ -148,7 +211,18 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies the rate by `gamma` every epoch."""
+    """Multiplies the rate by `gamma` every epoch.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
@@ -163,7 +237,18 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The rate times (1 - epoch / total_iters)^power, 0 from `total_iters` on."""
+    """The rate times (1 - epoch / total_iters)^power, 0 from `total_iters` on.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(opt, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters = total_iters
@@ -188,6 +273,16 @@ class CosineAnnealingLR(LRScheduler):
 
     Each step scales the distance of the present rate from eta_min, so that the schedule can be
     chained with others; past T_max the rate rises again.
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.0, 0.5]
     """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):

@@ -18,7 +18,11 @@ def _check_decay(decay):
 
 
 def get_ema_avg_fn(decay=0.999):
-    """The function (average, current, count) -> decay * average + (1 - decay) * current."""
+    """The function (average, current, count) -> decay * average + (1 - decay) * current.
+
+    >>> torch.optim.swa_utils.get_ema_avg_fn()(torch.tensor(1.), torch.tensor(3.), 1)
+    tensor(1.0020)
+    """
     _check_decay(decay)
 
     def ema_update(ema_param, current_param, num_averaged):
@@ -28,7 +32,11 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """The function (average, current, count) -> the mean of count + 1 values."""
+    """The function (average, current, count) -> the mean of count + 1 values.
+
+    >>> torch.optim.swa_utils.get_swa_avg_fn()(torch.tensor(1.), torch.tensor(3.), torch.tensor(1))
+    tensor(2.)
+    """
     def swa_update(averaged_param, current_param, num_averaged):
         with torch.no_grad():
             return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
@@ -44,12 +52,24 @@ def _in_place(average):
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """As `get_ema_avg_fn`, but for lists: (averages, currents, count) changes the averages in place."""
+    """As `get_ema_avg_fn`, but for lists: (averages, currents, count) changes the averages in place.
+
+    >>> averages = [torch.tensor(1.)]
+    >>> torch.optim.swa_utils.get_ema_multi_avg_fn()(averages, [torch.tensor(3.)], 1)
+    >>> averages
+    [tensor(1.0020)]
+    """
     return _in_place(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn():
-    """As `get_swa_avg_fn`, but for lists: (averages, currents, count) changes the averages in place."""
+    """As `get_swa_avg_fn`, but for lists: (averages, currents, count) changes the averages in place.
+
+    >>> averages = [torch.tensor(1.)]
+    >>> torch.optim.swa_utils.get_swa_multi_avg_fn()(averages, [torch.tensor(3.)], 1)
+    >>> averages
+    [tensor(2.)]
+    """
     return _in_place(get_swa_avg_fn())
 
 
@@ -117,6 +137,11 @@ def update_bn(loader, model, device=None):
         loader: yields inputs, or tuples or lists whose first entry is the input.
         model: its mode is the same afterwards.
         device: where inputs are moved to.
+
+    >>> model = nn.BatchNorm1d(1)
+    >>> torch.optim.swa_utils.update_bn([torch.tensor([[1.], [3.]])], model)
+    >>> model.running_mean
+    tensor([2.])
     """
     norms = [m for m in model.modules() if hasattr(m, "running_mean") and hasattr(m, "reset_running_stats")
              and "BatchNorm" in "".join(c.__name__ for c in type(m).__mro__)]
@@ -147,6 +172,13 @@ class SWALR(LRScheduler):
         swa_lr: a float, or a list with one a group.
         anneal_epochs: an integer, at least 0.
         anneal_strategy: "cos" or "linear".
+
+    >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy='linear')
+    >>> opt.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.75]
     """
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):

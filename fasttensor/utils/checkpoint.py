@@ -23,6 +23,10 @@ def set_checkpoint_debug_enabled(enabled):
     """Context: every checkpoint inside keeps a log of its operations for error messages (True), or none does (False).
 
     None leaves it to the checkpoints' ``debug``.
+
+    >>> with torch.utils.checkpoint.set_checkpoint_debug_enabled(False):
+    ...     torch.utils.checkpoint.checkpoint(torch.sin, torch.zeros(1), use_reentrant=False)
+    tensor([0.])
     """
     global _debug
     before, _debug = _debug, enabled
@@ -46,7 +50,11 @@ class DefaultDeviceType:
 
 
 def detach_variable(inputs):
-    """A tuple's tensors cut off from the graph, each requiring grad as before."""
+    """A tuple's tensors cut off from the graph, each requiring grad as before.
+
+    >>> torch.utils.checkpoint.detach_variable((torch.ones(1, requires_grad=True), 2))
+    (tensor([1.], requires_grad=True), 2)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     made = []

@@ -35,7 +35,12 @@ class Placeholder:
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable):
-    """Context: checkpoints inside stop (True) or do not stop (False) their recomputation at the last tensor that is needed."""
+    """Context: checkpoints inside stop (True) or do not stop (False) their recomputation at the last tensor that is needed.
+
+    >>> with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+    ...     torch.utils.checkpoint.checkpoint(torch.sin, torch.zeros(1), use_reentrant=False)
+    tensor([0.])
+    """
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:

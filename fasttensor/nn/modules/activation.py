@@ -1,4 +1,4 @@
-"""Activations; softmax and its kin are in softmax.py, attention in attention.py."""
+"""Activations of pieces, and SiLU; smooth ones are in activation_smooth.py, softmax and its kin in softmax.py, attention in attention.py."""
 import fasttensor as ft
 
 from .. import functional as F
@@ -33,7 +33,13 @@ set_activation(ReLU.forward, vars(F), "relu", True)
 
 
 class RReLU(_Inplace):
-    """x, or a x below zero with a drawn from [lower, upper) in training and their mean in eval: Xu et al., 2015."""
+    """x, or a x below zero with a drawn from [lower, upper) in training and their mean in eval: Xu et al., 2015.
+
+    Elementwise on any shape; a floating-point dtype, kept. RuntimeError where lower > upper.
+
+    >>> nn.RReLU(0.2, 0.4).eval()(torch.tensor([-1., 2.]))
+    tensor([-0.3000,  2.0000])
+    """
     __constants__ = ["lower", "upper", "inplace"]
 
     def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
@@ -71,7 +77,13 @@ class Hardtanh(_Inplace):
 
 
 class ReLU6(Hardtanh):
-    """x limited to [0, 6]."""
+    """x limited to [0, 6].
+
+    Elementwise on any shape; a floating-point dtype, kept.
+
+    >>> nn.ReLU6()(torch.tensor([-1., 3., 8.]))
+    tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace=False):
         super().__init__(0.0, 6.0, inplace)
@@ -99,59 +111,66 @@ class Threshold(_Inplace):
         return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
 
 
-class Sigmoid(Module):
-    """1 / (1 + exp(-x)).
-
-    >>> nn.Sigmoid()(torch.zeros(1))
-    tensor([0.5000])
-    """
-
-    def forward(self, input):
-        return ft.sigmoid(input)
-
-
-class Tanh(Module):
-    """The hyperbolic tangent."""
-
-    def forward(self, input):
-        return ft.tanh(input)
-
-
-for _layer in (Sigmoid, Tanh):
-    getattr(ft, _layer.__name__.lower())       # found in the namespace from here on
-    set_activation(_layer.forward, vars(ft), _layer.__name__.lower(), False)
-
-
 class Hardsigmoid(_Inplace):
-    """clamp(x + 3, 0, 6) / 6."""
+    """clamp(x + 3, 0, 6) / 6.
+
+    Elementwise on any shape; a floating-point dtype, kept.
+
+    >>> nn.Hardsigmoid()(torch.tensor([-4., 0., 1.]))
+    tensor([0.0000, 0.5000, 0.6667])
+    """
 
     def forward(self, input):
         return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Inplace):
-    """x clamp(x + 3, 0, 6) / 6: Howard et al., 2019."""
+    """x clamp(x + 3, 0, 6) / 6: Howard et al., 2019.
+
+    Elementwise on any shape; a floating-point dtype, kept.
+
+    >>> nn.Hardswish()(torch.tensor([-4., 1., 4.]))
+    tensor([-0.0000, 0.6667, 4.0000])
+    """
 
     def forward(self, input):
         return F.hardswish(input, self.inplace)
 
 
 class SiLU(_Inplace):
-    """x sigmoid(x)."""
+    """x sigmoid(x).
+
+    Elementwise on any shape; a floating-point dtype, kept. Elfwing et al., 2017; also called swish.
+
+    >>> nn.SiLU()(torch.tensor([-1., 0., 2.]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     def forward(self, input):
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_Inplace):
-    """x tanh(softplus(x)): Misra, 2019."""
+    """x tanh(softplus(x)): Misra, 2019.
+
+    Elementwise on any shape; a floating-point dtype, kept.
+
+    >>> nn.Mish()(torch.tensor([-1., 0., 2.]))
+    tensor([-0.3034,  0.0000,  1.9440])
+    """
 
     def forward(self, input):
         return F.mish(input, inplace=self.inplace)
 
 
 class SELU(_Inplace):
-    """scale (max(0, x) + min(0, alpha (exp(x) - 1))): Klambauer et al., 2017."""
+    """scale (max(0, x) + min(0, alpha (exp(x) - 1))): Klambauer et al., 2017.
+
+    Elementwise on any shape; a floating-point dtype, kept.
+
+    >>> nn.SELU()(torch.tensor([-1., 0., 2.]))
+    tensor([-1.1113,  0.0000,  2.1014])
+    """
 
     def forward(self, input):
         return F.selu(input, self.inplace)
@@ -180,44 +199,16 @@ class ELU(_Alpha):
 
 
 class CELU(_Alpha):
-    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)): Barron, 2017."""
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)): Barron, 2017.
+
+    Elementwise on any shape; a floating-point dtype, kept. RuntimeError where alpha is 0.
+
+    >>> nn.CELU(0.5)(torch.tensor([-1., 0., 2.]))
+    tensor([-0.4323,  0.0000,  2.0000])
+    """
 
     def forward(self, input):
         return F.celu(input, self.alpha, self.inplace)
-
-
-class GLU(Module):
-    """a sigmoid(b) for the two halves a, b of dimension `dim`: Dauphin et al., 2016.
-
-    >>> nn.GLU()(torch.randn(4, 2)).shape
-    torch.Size([4, 1])
-    """
-    __constants__ = ["dim"]
-
-    def __init__(self, dim=-1):
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input):
-        return F.glu(input, self.dim)
-
-    def extra_repr(self):
-        return f"dim={self.dim}"
-
-
-class GELU(Module):
-    """x Phi(x) with the normal distribution function, or its tanh approximation: Hendrycks and Gimpel, 2016."""
-    __constants__ = ["approximate"]
-
-    def __init__(self, approximate="none"):
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input):
-        return F.gelu(input, approximate=self.approximate)
-
-    def extra_repr(self):
-        return f"approximate={self.approximate!r}"
 
 
 class _Lambda(Module):
@@ -243,7 +234,13 @@ class Hardshrink(_Lambda):
 
 
 class Softshrink(_Lambda):
-    """x moved towards zero by lambd, 0 between -lambd and lambd."""
+    """x moved towards zero by lambd, 0 between -lambd and lambd.
+
+    Elementwise on any shape; a floating-point dtype, kept. RuntimeError where lambd < 0.
+
+    >>> nn.Softshrink(1.0)(torch.tensor([-3., 0.5, 2.]))
+    tensor([-2.,  0.,  1.])
+    """
 
     def forward(self, input):
         return F.softshrink(input, self.lambd)
@@ -266,28 +263,6 @@ class LeakyReLU(_Inplace):
 
     def extra_repr(self):
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
-
-
-class LogSigmoid(Module):
-    """log(1 / (1 + exp(-x)))."""
-
-    def forward(self, input):
-        return F.logsigmoid(input)
-
-
-class Softplus(Module):
-    """log(1 + exp(beta x)) / beta; x itself where beta x > threshold."""
-    __constants__ = ["beta", "threshold"]
-
-    def __init__(self, beta=1.0, threshold=20.0):
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
-
-    def forward(self, input):
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self):
-        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class PReLU(Module):
@@ -316,19 +291,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class Softsign(Module):
-    """x / (1 + |x|)."""
-
-    def forward(self, input):
-        return F.softsign(input)
-
-
-class Tanhshrink(Module):
-    """x - tanh(x)."""
-
-    def forward(self, input):
-        return F.tanhshrink(input)
-
-
+from .activation_smooth import (GELU, GLU, LogSigmoid, Sigmoid, Softplus, Softsign,  # noqa: E402, F401
+                                Tanh, Tanhshrink)
 from .attention import MultiheadAttention  # noqa: E402, F401  PyTorch keeps them in this module
 from .softmax import LogSoftmax, Softmax, Softmax2d, Softmin  # noqa: E402, F401

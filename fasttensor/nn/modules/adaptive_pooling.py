@@ -49,7 +49,14 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means to `output_size` = (D, H, W)."""
+    """Means to `output_size` = (D, H, W).
+
+    Input (N, C, D, H, W) or (C, D, H, W), floating-point; a size of None keeps the input's. RuntimeError for
+    other numbers of dimensions.
+
+    >>> nn.AdaptiveAvgPool3d((2, None, 1))(torch.randn(1, 3, 8, 5, 6)).shape
+    torch.Size([1, 3, 2, 5, 1])
+    """
 
     def forward(self, input):
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -67,14 +74,28 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maxima to `output_size` = (H, W)."""
+    """Maxima to `output_size` = (H, W).
+
+    Input (N, C, H, W) or (C, H, W), floating-point; with `return_indices` also where each maximum is, int64,
+    counted within its plane.
+
+    >>> nn.AdaptiveMaxPool2d((1, 2))(torch.arange(8.).reshape(1, 2, 4))
+    tensor([[[5., 7.]]])
+    """
 
     def forward(self, input):
         return F.adaptive_max_pool2d(input, self.output_size, return_indices=self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maxima to `output_size` = (D, H, W)."""
+    """Maxima to `output_size` = (D, H, W).
+
+    Input (N, C, D, H, W) or (C, D, H, W), floating-point; with `return_indices` also where each maximum is,
+    int64, counted within its volume.
+
+    >>> nn.AdaptiveMaxPool3d(2)(torch.randn(1, 3, 8, 6, 4)).shape
+    torch.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input):
         return F.adaptive_max_pool3d(input, self.output_size, return_indices=self.return_indices)

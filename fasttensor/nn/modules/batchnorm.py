@@ -107,7 +107,14 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """BatchNorm of (N, C, D, H, W)."""
+    """BatchNorm of (N, C, D, H, W).
+
+    Means and variances over N, D, H and W (Ioffe and Szegedy, 2015), as in BatchNorm2d. ValueError for inputs that
+    are not of five dimensions.
+
+    >>> nn.BatchNorm3d(4)(torch.randn(2, 4, 3, 5, 5)).shape
+    torch.Size([2, 4, 3, 5, 5])
+    """
 
     def _check_input_dim(self, input):
         _require_dims(input, 5)

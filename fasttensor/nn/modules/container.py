@@ -8,7 +8,15 @@ from ..module import Module
 
 
 class Container(Module):
-    """Deprecated: a Module with the given children."""
+    """Deprecated: a Module with the given children.
+
+    Kept for old programs, with a warning: Sequential, ModuleList and ModuleDict hold modules.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True):
+    ...     nn.Container(layer=nn.Linear(1, 1)).layer
+    Linear(in_features=1, out_features=1, bias=True)
+    """
 
     def __init__(self, **kwargs):
         super().__init__()

@@ -215,7 +215,14 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d as a layer; `weight` (in, out / groups, kd, kh, kw)."""
+    """The gradient of Conv3d as a layer; `weight` (in, out / groups, kd, kh, kw).
+
+    Input (N, in, D, H, W) or (in, D, H, W); each size becomes (size - 1) stride - 2 padding + dilation (kernel - 1) +
+    output_padding + 1. ValueError where `groups` does not divide the channels.
+
+    >>> nn.ConvTranspose3d(4, 2, 3, stride=2)(torch.randn(1, 4, 3, 4, 5)).shape
+    torch.Size([1, 2, 7, 9, 11])
+    """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
                  bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):

@@ -62,10 +62,24 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """InstanceNorm of (N, C, H, W) or (C, H, W)."""
+    """InstanceNorm of (N, C, H, W) or (C, H, W).
+
+    Each channel of each sample by its own mean and variance: Ulyanov et al., 2016. No parameters unless `affine`.
+    ValueError for other numbers of dimensions.
+
+    >>> nn.InstanceNorm2d(3)(torch.randn(2, 3, 4, 5)).shape
+    torch.Size([2, 3, 4, 5])
+    """
     _unbatched_dims = 3
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """InstanceNorm of (N, C, D, H, W) or (C, D, H, W)."""
+    """InstanceNorm of (N, C, D, H, W) or (C, D, H, W).
+
+    Each channel of each sample by its own mean and variance: Ulyanov et al., 2016. No parameters unless `affine`.
+    ValueError for other numbers of dimensions.
+
+    >>> nn.InstanceNorm3d(3)(torch.randn(2, 3, 4, 5, 2)).shape
+    torch.Size([2, 3, 4, 5, 2])
+    """
     _unbatched_dims = 4

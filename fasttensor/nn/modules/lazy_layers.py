@@ -34,6 +34,20 @@ class _LazyConvMixin(LazyModuleMixin):
         return input.shape[-n - 1]
 
 
+def _explained(base, counted, arguments, spatial):
+    """The docstring of the lazy form of `base`, which counts `counted` of its first input."""
+    return f"""A {base.__name__} that takes `{counted}` from its first input.
+
+    That call makes the parameters and turns the module into a {base.__name__}; optimizers are to be built after it.
+    RuntimeError where its input has another number of dimensions than {base.__name__} takes.
+
+    >>> layer = nn.Lazy{base.__name__}({arguments})
+    >>> _ = layer(torch.randn(2, 6{", 5" * spatial}))
+    >>> type(layer).__name__, layer.{counted}
+    ('{base.__name__}', 6)
+    """
+
+
 def _lazy_conv(base, spatial, transposed):
     if transposed:
         def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
@@ -56,7 +70,7 @@ def _lazy_conv(base, spatial, transposed):
 
     made = type("Lazy" + base.__name__, (_LazyConvMixin, base), {
         "__init__": __init__, "cls_to_become": base, "_transposed": transposed, "_spatial": spatial,
-        "__module__": __name__, "__doc__": f"A {base.__name__} that takes in_channels from its first input."})
+        "__module__": __name__, "__doc__": _explained(base, "in_channels", "4, 3", spatial)})
     return made
 
 
@@ -109,7 +123,7 @@ class _LazyInstanceMixin(_LazyNormMixin):
 def _lazy_norm(mixin, base):
     return type("Lazy" + base.__name__, (mixin, base), {
         "cls_to_become": base, "__module__": __name__,
-        "__doc__": f"A {base.__name__} that takes num_features from its first input."})
+        "__doc__": _explained(base, "num_features", "", int(base.__name__[-2]))})
 
 
 LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (

@@ -120,7 +120,13 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """exp(input) - target * input, or with `log_input=False` input - target * log(input + eps)."""
+    """exp(input) - target * input, or with `log_input=False` input - target * log(input + eps).
+
+    `full` adds Stirling's approximation of log(target!) where target > 1. One shape, floating-point. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.PoissonNLLLoss()(torch.tensor([0., 1.]), torch.tensor([1., 2.]))
+    tensor(0.8591)
+    """
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
     def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
@@ -133,7 +139,14 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """(log max(var, eps) + (input - target)^2 / max(var, eps)) / 2."""
+    """(log max(var, eps) + (input - target)^2 / max(var, eps)) / 2.
+
+    Input and target (N, *); `var` of the same shape, without the last dimension, or with it of size 1 (ValueError
+    otherwise, or where it is negative). `full` adds log(2 pi) / 2. Nix and Weigend, 1994. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.GaussianNLLLoss()(torch.tensor([1.]), torch.tensor([3.]), torch.tensor([4.]))
+    tensor(1.1931)
+    """
     __constants__ = ["full", "eps", "reduction"]
 
     def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
@@ -145,7 +158,13 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """target (log target - input), the input being log-probabilities; 'batchmean' divides by the batch size."""
+    """target (log target - input), the input being log-probabilities; 'batchmean' divides by the batch size.
+
+    Kullback and Leibler, 1951. Input and target of one shape, floating-point; with `log_target` the target is of logarithms too.
+
+    >>> nn.KLDivLoss(reduction='batchmean')(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.25, 0.75]]))
+    tensor(0.1308)
+    """
     __constants__ = ["reduction"]
 
     def __init__(self, size_average=None, reduce=None, reduction="mean", log_target=False):
@@ -157,7 +176,13 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross entropy of probabilities; each logarithm is kept above -100."""
+    """Binary cross entropy of probabilities; each logarithm is kept above -100.
+
+    Input and target of one shape, both in [0, 1] (RuntimeError otherwise); floating-point. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.BCELoss()(torch.tensor([0.9, 0.2]), torch.tensor([1., 0.]))
+    tensor(0.1643)
+    """
 
     def forward(self, input, target):
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
@@ -181,7 +206,13 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2: Girshick, 2015."""
+    """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2: Girshick, 2015.
+
+    Input and target of one shape, floating-point; beta = 0 is L1Loss. RuntimeError where beta < 0. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.SmoothL1Loss()(torch.tensor([0., 0.]), torch.tensor([0.5, 3.]))
+    tensor(1.3125)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction="mean", beta=1.0):
         super().__init__(size_average, reduce, reduction)
@@ -192,7 +223,13 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2): Huber, 1964."""
+    """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2): Huber, 1964.
+
+    Input and target of one shape, floating-point. ValueError where delta <= 0. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.HuberLoss(delta=1.0)(torch.tensor([0., 0.]), torch.tensor([0.5, 3.]))
+    tensor(1.3125)
+    """
     __constants__ = ["reduction", "delta"]
 
     def __init__(self, reduction="mean", delta=1.0):
@@ -206,14 +243,28 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target input)), targets 1 or -1."""
+    """log(1 + exp(-target input)), targets 1 or -1.
+
+    One shape, floating-point. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.SoftMarginLoss()(torch.tensor([0., 2.]), torch.tensor([1., -1.]))
+    tensor(1.4100)
+    """
 
     def forward(self, input, target):
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification of log-probabilities (T, N, C): Graves et al., 2006."""
+    """Connectionist temporal classification of log-probabilities (T, N, C): Graves et al., 2006.
+
+    Targets (N, S) padded, or all in one dimension, int64, without the `blank`; lengths of inputs and targets (N,). 'mean'
+    divides each loss by its target's length; `zero_infinity` makes losses of targets that do not fit 0.
+
+    >>> log_probs = torch.full((3, 1, 2), 0.5).log()
+    >>> nn.CTCLoss()(log_probs, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))
+    tensor(0.2877)
+    """
     __constants__ = ["blank", "reduction"]
 
     def __init__(self, blank=0, reduction="mean", zero_infinity=False):

@@ -4,7 +4,13 @@ from .loss import _Loss, _WeightedLoss
 
 
 class HingeEmbeddingLoss(_Loss):
-    """x where the target is 1, max(0, margin - x) where it is -1."""
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    One shape, targets 1 or -1. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.HingeEmbeddingLoss()(torch.tensor([0.3, 0.4]), torch.tensor([1., -1.]))
+    tensor(0.4500)
+    """
     __constants__ = ["margin", "reduction"]
 
     def __init__(self, margin=1.0, size_average=None, reduce=None, reduction="mean"):
@@ -16,14 +22,27 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Hinge between every true and every other class; targets list classes, ended by -1."""
+    """Hinge between every true and every other class; targets list classes, ended by -1.
+
+    sum over true y and other i of max(0, 1 - x[y] + x[i]) / C. Input (N, C) or (C,), targets int64 of its shape.
+    `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.MultiLabelMarginLoss()(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]]))
+    tensor(0.8500)
+    """
 
     def forward(self, input, target):
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos(x1, x2) where the target is 1, max(0, cos(x1, x2) - margin) where it is -1."""
+    """1 - cos(x1, x2) where the target is 1, max(0, cos(x1, x2) - margin) where it is -1.
+
+    x1, x2 (N, D) with target (N,), or (D,) with a target without dimensions. `margin` in [-1, 1]. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.CosineEmbeddingLoss()(torch.tensor([[1., 0.]]), torch.tensor([[1., 1.]]), torch.tensor([1.]))
+    tensor(0.2929)
+    """
     __constants__ = ["margin", "reduction"]
 
     def __init__(self, margin=0.0, size_average=None, reduce=None, reduction="mean"):
@@ -35,7 +54,13 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """max(0, -target (x1 - x2) + margin)."""
+    """max(0, -target (x1 - x2) + margin).
+
+    x1, x2 and target (1 where x1 should rank higher, else -1) of one shape. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.MarginRankingLoss(margin=0.5)(torch.tensor([1., 2.]), torch.tensor([2., 1.]), torch.tensor([1., 1.]))
+    tensor(0.7500)
+    """
     __constants__ = ["margin", "reduction"]
 
     def __init__(self, margin=0.0, size_average=None, reduce=None, reduction="mean"):
@@ -47,14 +72,27 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Mean over classes of the binary cross entropy of scores."""
+    """Mean over classes of the binary cross entropy of scores.
+
+    Input and targets of 0 and 1 (N, C), `weight` (C,). `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.MultiLabelSoftMarginLoss()(torch.tensor([[0., 2.]]), torch.tensor([[1., 0.]]))
+    tensor(1.4100)
+    """
 
     def forward(self, input, target):
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """sum_i max(0, margin - x[y] + x[i])^p / C."""
+    """sum_i max(0, margin - x[y] + x[i])^p / C.
+
+    The sum leaves out i = y. Input (N, C) or (C,), class indices (N,) or without dimensions, int64; p is 1 or 2
+    (ValueError otherwise); `weight` (C,). `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> nn.MultiMarginLoss()(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([3]))
+    tensor(0.3250)
+    """
     __constants__ = ["p", "margin", "reduction"]
 
     def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -90,7 +128,15 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with any function as distance."""
+    """TripletMarginLoss with any function as distance.
+
+    max(0, d(anchor, positive) - d(anchor, negative) + margin), d the Euclidean distance by default; `swap` takes
+    d(positive, negative) where it is smaller. ValueError where margin <= 0. `reduction`: 'mean', 'sum' or 'none'.
+
+    >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1))
+    >>> loss(torch.zeros(1, 2), torch.ones(1, 2), torch.full((1, 2), 0.5))
+    tensor(2.)
+    """
     __constants__ = ["margin", "swap", "reduction"]
 
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):

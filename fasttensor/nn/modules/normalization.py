@@ -29,7 +29,13 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """LocalResponseNorm of (N, C, H, W) in its older definition."""
+    """LocalResponseNorm of (N, C, H, W) in its older definition.
+
+    x / (k + alpha / size * sum of x^2 over `size` neighbouring channels)^beta: Krizhevsky et al., 2012.
+
+    >>> nn.CrossMapLRN2d(3)(torch.randn(1, 5, 2, 2)).shape
+    torch.Size([1, 5, 2, 2])
+    """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__()

@@ -44,12 +44,26 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Pads the last two dimensions with `value`: padding = number or (left, right, top, bottom)."""
+    """Pads the last two dimensions with `value`: padding = number or (left, right, top, bottom).
+
+    Input any with at least 2 dimensions; `padding` is a number or (left, right, top, bottom). Negative pads cut.
+
+    >>> nn.ConstantPad2d((1, 0, 0, 1), 3.5)(torch.arange(4.).reshape(1, 2, 2))
+    tensor([[[3.5000, 0.0000, 1.0000],
+             [3.5000, 2.0000, 3.0000],
+             [3.5000, 3.5000, 3.5000]]])
+    """
     _sides = 4
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Pads the last three dimensions with `value`: padding = number or six numbers, last dimension first."""
+    """Pads the last three dimensions with `value`: padding = number or six numbers, last dimension first.
+
+    Input any with at least 3 dimensions; `padding` is a number or (left, right, top, bottom, front, back). Negative pads cut.
+
+    >>> nn.ConstantPad3d(1, 3.5)(torch.randn(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 5, 5, 5])
+    """
     _sides = 6
 
 
@@ -62,7 +76,13 @@ class _ZeroPadNd(_ConstantPadNd):
 
 
 class ZeroPad1d(_ZeroPadNd):
-    """Pads the last dimension with zeros."""
+    """Pads the last dimension with zeros.
+
+    `padding` is a number or (left, right); negative pads cut.
+
+    >>> nn.ZeroPad1d((1, 2))(torch.tensor([[1., 2.]]))
+    tensor([[0., 1., 2., 0., 0.]])
+    """
     _sides = 2
 
 
@@ -78,7 +98,13 @@ class ZeroPad2d(_ZeroPadNd):
 
 
 class ZeroPad3d(_ZeroPadNd):
-    """Pads the last three dimensions with zeros."""
+    """Pads the last three dimensions with zeros.
+
+    `padding` is a number or (left, right, top, bottom, front, back); negative pads cut.
+
+    >>> nn.ZeroPad3d(1)(torch.randn(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 5, 5, 5])
+    """
     _sides = 6
 
 
@@ -96,12 +122,27 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Pads the last two dimensions with their mirror image."""
+    """Pads the last two dimensions with their mirror image.
+
+    Input (N, C, H, W) or (C, H, W); `padding` is a number or (left, right, top, bottom). Each pad must be narrower than its dimension (RuntimeError).
+
+    >>> nn.ReflectionPad2d((1, 0, 0, 1))(torch.arange(4.).reshape(1, 2, 2))
+    tensor([[[1., 0., 1.],
+             [3., 2., 3.],
+             [1., 0., 1.]]])
+    """
     _sides = 4
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Pads the last three dimensions with their mirror image."""
+    """Pads the last three dimensions with their mirror image.
+
+    Input (N, C, D, H, W) or (C, D, H, W); `padding` is a number or (left, right, top, bottom, front, back).
+    Each pad must be narrower than its dimension (RuntimeError).
+
+    >>> nn.ReflectionPad3d(1)(torch.randn(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 5, 5, 5])
+    """
     _sides = 6
 
 
@@ -119,12 +160,26 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Pads the last two dimensions with copies of the edges."""
+    """Pads the last two dimensions with copies of the edges.
+
+    Input (N, C, H, W) or (C, H, W); `padding` is a number or (left, right, top, bottom).
+
+    >>> nn.ReplicationPad2d((1, 0, 0, 1))(torch.arange(4.).reshape(1, 2, 2))
+    tensor([[[0., 0., 1.],
+             [2., 2., 3.],
+             [2., 2., 3.]]])
+    """
     _sides = 4
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Pads the last three dimensions with copies of the edges."""
+    """Pads the last three dimensions with copies of the edges.
+
+    Input (N, C, D, H, W) or (C, D, H, W); `padding` is a number or (left, right, top, bottom, front, back).
+
+    >>> nn.ReplicationPad3d(1)(torch.randn(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 5, 5, 5])
+    """
     _sides = 6
 
 
@@ -151,10 +206,25 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """Pads the last two dimensions with their other ends."""
+    """Pads the last two dimensions with their other ends.
+
+    Input (N, C, H, W) or (C, H, W); `padding` is a number or (left, right, top, bottom). No pad may be wider than its dimension (RuntimeError).
+
+    >>> nn.CircularPad2d((1, 0, 0, 1))(torch.arange(4.).reshape(1, 2, 2))
+    tensor([[[1., 0., 1.],
+             [3., 2., 3.],
+             [1., 0., 1.]]])
+    """
     _sides = 4
 
 
 class CircularPad3d(_CircularPadNd):
-    """Pads the last three dimensions with their other ends."""
+    """Pads the last three dimensions with their other ends.
+
+    Input (N, C, D, H, W) or (C, D, H, W); `padding` is a number or (left, right, top, bottom, front, back).
+    No pad may be wider than its dimension (RuntimeError).
+
+    >>> nn.CircularPad3d(1)(torch.randn(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 5, 5, 5])
+    """
     _sides = 6

@@ -23,7 +23,13 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Pixels to channels: (*, C, H r, W r) -> (*, C r^2, H, W)."""
+    """Pixels to channels: (*, C, H r, W r) -> (*, C r^2, H, W).
+
+    Any dtype; RuntimeError where r divides the last two sizes not. The opposite of PixelShuffle: Shi et al., 2016.
+
+    >>> nn.PixelUnshuffle(2)(torch.arange(4.).reshape(1, 2, 2)).flatten()
+    tensor([0., 1., 2., 3.])
+    """
     __constants__ = ["downscale_factor"]
 
     def __init__(self, downscale_factor):

@@ -46,7 +46,14 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Sizes are numbers or (D, H, W); padding counts as -inf. With `return_indices` also where each maximum is, int64. RuntimeError
+    where padding exceeds half the kernel.
+
+    >>> nn.MaxPool3d(2)(torch.arange(8.).reshape(1, 2, 2, 2))
+    tensor([[[[7.]]]])
+    """
 
     def forward(self, input):
         return self._pool(F.max_pool3d, input)
@@ -80,7 +87,16 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool2d's indices say."""
+    """Puts maxima back where MaxPool2d's indices say.
+
+    Zeros elsewhere; input and indices (N, C, H, W) or (C, H, W). `output_size` of the call settles sizes that a stride leaves open.
+    RuntimeError for an index outside the result.
+
+    >>> pool, unpool = nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)
+    >>> unpool(*pool(torch.tensor([[[1., 2.], [4., 3.]]])))
+    tensor([[[0., 0.],
+             [4., 0.]]])
+    """
     _to_tuple = staticmethod(_pair)
 
     def forward(self, input, indices, output_size=None):
@@ -88,7 +104,14 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool3d's indices say."""
+    """Puts maxima back where MaxPool3d's indices say.
+
+    Zeros elsewhere; input and indices (N, C, D, H, W) or (C, D, H, W). RuntimeError for an index outside the result.
+
+    >>> pool, unpool = nn.MaxPool3d(2, return_indices=True), nn.MaxUnpool3d(2)
+    >>> unpool(*pool(torch.randn(1, 1, 4, 4, 4))).shape
+    torch.Size([1, 1, 4, 4, 4])
+    """
     _to_tuple = staticmethod(_triple)
 
     def forward(self, input, indices, output_size=None):
@@ -146,7 +169,14 @@ class AvgPool2d(_AvgPoolDivisor):
 
 
 class AvgPool3d(_AvgPoolDivisor):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Sizes are numbers or (D, H, W); each size becomes floor((size + 2 padding - kernel) / stride) + 1, or its ceiling with
+    `ceil_mode`. RuntimeError where padding exceeds half the kernel.
+
+    >>> nn.AvgPool3d(2)(torch.ones(1, 1, 2, 2, 4))
+    tensor([[[[[1., 1.]]]]])
+    """
 
     def forward(self, input):
         return self._pool(F.avg_pool3d, input)
@@ -179,14 +209,26 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """(sum of x^p)^(1/p) of each window of (N, C, H, W) or (C, H, W)."""
+    """(sum of x^p)^(1/p) of each window of (N, C, H, W) or (C, H, W).
+
+    p is `norm_type`; the sum is over x^p itself, so odd p want inputs of one sign.
+
+    >>> nn.LPPool2d(2, 2)(torch.tensor([[[3., 4.], [0., 0.]]]))
+    tensor([[[5.]]])
+    """
 
     def forward(self, input):
         return self._pool(F.lp_pool2d, input)
 
 
 class LPPool3d(_LPPoolNd):
-    """(sum of x^p)^(1/p) of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """(sum of x^p)^(1/p) of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    p is `norm_type`; the sum is over x^p itself, so odd p want inputs of one sign.
+
+    >>> nn.LPPool3d(2, 2)(torch.ones(1, 2, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
 
     def forward(self, input):
         return self._pool(F.lp_pool3d, input)
@@ -220,7 +262,14 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maxima of windows at random steps, to a chosen output size or ratio: Graham, 2015."""
+    """Maxima of windows at random steps, to a chosen output size or ratio: Graham, 2015.
+
+    Input (N, C, H, W) or (C, H, W), floating-point; one of `output_size` and `output_ratio` (in (0, 1)) is given, else
+    ValueError. With `return_indices` also where each maximum is, int64.
+
+    >>> nn.FractionalMaxPool2d(2, output_size=(3, 2))(torch.randn(1, 2, 7, 5)).shape
+    torch.Size([1, 2, 3, 2])
+    """
     _n = 2
 
     def forward(self, input):
@@ -228,7 +277,13 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """FractionalMaxPool2d in three dimensions."""
+    """FractionalMaxPool2d in three dimensions.
+
+    Input (N, C, D, H, W) or (C, D, H, W).
+
+    >>> nn.FractionalMaxPool3d(2, output_ratio=0.5)(torch.randn(1, 2, 8, 6, 4)).shape
+    torch.Size([1, 2, 4, 3, 2])
+    """
     _n = 3
 
     def forward(self, input):

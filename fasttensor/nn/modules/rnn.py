@@ -13,7 +13,13 @@ _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: weights `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, ... and their use."""
+    """What RNN, LSTM and GRU share: weights `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, ... and their use.
+
+    `mode` is 'RNN_TANH', 'RNN_RELU', 'LSTM' or 'GRU' (ValueError otherwise).
+
+    >>> sorted(name for name, _ in nn.GRU(3, 4).named_parameters())
+    ['bias_hh_l0', 'bias_ih_l0', 'weight_hh_l0', 'weight_ih_l0']
+    """
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
                      "bidirectional", "proj_size"]
 

@@ -33,14 +33,27 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Nearest-neighbour upsampling of (N, C, H, W)."""
+    """Nearest-neighbour upsampling of (N, C, H, W).
+
+    To `size` = number or (H, W), or by `scale_factor`; one of the two, else ValueError.
+
+    >>> nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1., 2.]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bilinear upsampling of (N, C, H, W) with the corners aligned."""
+    """Bilinear upsampling of (N, C, H, W) with the corners aligned.
+
+    To `size` = number or (H, W), or by `scale_factor`; one of the two, else ValueError.
+
+    >>> nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[0., 2.]]]]))
+    tensor([[[[0., 1., 2.]]]])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

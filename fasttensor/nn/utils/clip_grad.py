@@ -42,7 +42,16 @@ def _checked(total, norm_type, error_if_nonfinite):
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scale gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
+    """Scale gradients by max_norm / (total_norm + 1e-6) where that is below 1.
+
+    In place; `total_norm` is what `get_total_norm` gave, a tensor without dimensions.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3., 4.])
+    >>> nn.utils.clip_grads_with_norm_([w], 1.0, torch.tensor(5.))
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
     grads = [p.grad for p in _listed(parameters) if p.grad is not None]
     if not grads:
         return
@@ -79,14 +88,33 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Deprecated name of `clip_grad_norm_`."""
+    """Deprecated name of `clip_grad_norm_`.
+
+    Same arguments, with a FutureWarning.
+
+    >>> import warnings
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3., 4.])
+    >>> with warnings.catch_warnings(record=True):
+    ...     nn.utils.clip_grad_norm([w], 1.0)
+    tensor(5.)
+    """
     warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
                   FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 def clip_grad_value_(parameters, clip_value, foreach=None):
-    """Limit every element of every gradient to [-clip_value, clip_value]."""
+    """Limit every element of every gradient to [-clip_value, clip_value].
+
+    In place; parameters without a gradient are passed over.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3., -0.5])
+    >>> nn.utils.clip_grad_value_([w], 1.0)
+    >>> w.grad
+    tensor([ 1.0000, -0.5000])
+    """
     clip_value = float(clip_value)
     with ft.no_grad():
         for p in _listed(parameters):

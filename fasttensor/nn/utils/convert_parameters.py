@@ -20,7 +20,15 @@ def parameters_to_vector(parameters):
 
 
 def vector_to_parameters(vec, parameters):
-    """Fill parameters, in order, from one 1-d tensor; TypeError when it is no Tensor."""
+    """Fill parameters, in order, from one 1-d tensor; TypeError when it is no Tensor.
+
+    The parameters take their shapes' worth of elements each, as views of `vec`.
+
+    >>> layer = nn.Linear(2, 1)
+    >>> nn.utils.vector_to_parameters(torch.tensor([1., 2., 3.]), layer.parameters())
+    >>> layer.weight.data, layer.bias.data
+    (tensor([[1., 2.]]), tensor([3.]))
+    """
     if not isinstance(vec, ft.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     parameters = list(parameters)

@@ -7,7 +7,14 @@ from ..parameter import Parameter
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
-    """(weight, bias) of one convolution that does what convolution and batch norm did."""
+    """(weight, bias) of one convolution that does what convolution and batch norm did.
+
+    `conv_w` (out, in / groups, *), or (in, out / groups, *) with `transpose`; the others (out,) or None.
+
+    >>> w, b = nn.utils.fuse_conv_bn_weights(torch.ones(1, 1, 1), None, torch.zeros(1), torch.tensor([3.]), 1.0, None, None)
+    >>> w.data, b.data
+    (tensor([[[0.5000]]]), tensor([0.]))
+    """
     conv_b = ft.zeros_like(bn_rm) if conv_b is None else conv_b
     bn_w = ft.ones_like(bn_rm) if bn_w is None else bn_w
     bn_b = ft.zeros_like(bn_rm) if bn_b is None else bn_b
@@ -37,7 +44,14 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
 
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """(weight, bias) of one linear layer that does what linear and batch norm did."""
+    """(weight, bias) of one linear layer that does what linear and batch norm did.
+
+    `linear_w` (out, in), the others (out,), `linear_b` may be None.
+
+    >>> w, b = nn.utils.fuse_linear_bn_weights(torch.ones(1, 2), None, torch.ones(1), torch.tensor([3.]), 1.0, torch.ones(1), torch.zeros(1))
+    >>> w.data, b.data
+    (tensor([[0.5000, 0.5000]]), tensor([-0.5000]))
+    """
     linear_b = ft.zeros_like(bn_rm) if linear_b is None else linear_b
     scale = bn_w * ft.rsqrt(bn_rv + bn_eps)
     weight = (linear_w * scale.unsqueeze(-1)).to(linear_w.dtype)
@@ -46,7 +60,15 @@ def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A copy of `linear` that includes `bn`; AssertionError unless both are in eval mode."""
+    """A copy of `linear` that includes `bn`; AssertionError unless both are in eval mode.
+
+    The batch norm has as many features as the layer has outputs, or 1.
+
+    >>> linear, bn = nn.Linear(3, 2).eval(), nn.BatchNorm1d(2).eval()
+    >>> x = torch.randn(4, 3)
+    >>> torch.allclose(nn.utils.fuse_linear_bn_eval(linear, bn)(x), bn(linear(x)))
+    True
+    """
     if linear.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if linear.out_features != bn.num_features and bn.num_features != 1:

@@ -13,7 +13,16 @@ _cache = {}
 
 @contextlib.contextmanager
 def cached():
-    """Compute every parametrized tensor at most once inside the `with` block."""
+    """Compute every parametrized tensor at most once inside the `with` block.
+
+    Nested blocks share one cache, which the outermost one empties.
+
+    >>> layer = nn.Linear(2, 2)
+    >>> _ = nn.utils.parametrize.register_parametrization(layer, "weight", nn.Identity())
+    >>> with nn.utils.parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
+    """
     global _cache_depth, _cache
     _cache_depth += 1
     try:
@@ -43,6 +52,10 @@ class ParametrizationList(ModuleList):
     """The modules that compute one tensor, with the parameter or parameters they start from.
 
     These are called `original`, or `original0`, `original1`, ... when `right_inverse` gives several.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    >>> sorted(name for name, _ in layer.parametrizations.weight.named_parameters())
+    ['original0', 'original1']
     """
 
     def __init__(self, modules, original, unsafe=False):
@@ -215,7 +228,12 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 
 def is_parametrized(module, tensor_name=None):
-    """Whether a module has parametrized tensors, or this one is."""
+    """Whether a module has parametrized tensors, or this one is.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    >>> torch.nn.utils.parametrize.is_parametrized(layer, 'weight'), torch.nn.utils.parametrize.is_parametrized(layer, 'bias')
+    (True, False)
+    """
     lists = getattr(module, "parametrizations", None)
     if not isinstance(lists, ModuleDict):
         return False
@@ -226,6 +244,10 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     """Undo `register_parametrization`: keep the computed tensor as the parameter, or go back to the original one.
 
     ValueError when the tensor is not parametrized, or came from several and `leave_parametrized=False`.
+
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))
+    >>> sorted(name for name, _ in torch.nn.utils.parametrize.remove_parametrizations(layer, 'weight').named_parameters())
+    ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -252,12 +274,25 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
 
 
 def type_before_parametrizations(module):
-    """The class that a module had before it was parametrized."""
+    """The class that a module had before it was parametrized.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    >>> type(layer).__name__, torch.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Give another module the parametrizations and tensors of this one; returns `to_module`."""
+    """Give another module the parametrizations and tensors of this one; returns `to_module`.
+
+    All of them, or those of `tensor_name`; AssertionError where there are none to give.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    >>> other = torch.nn.utils.parametrize.transfer_parametrizations_and_params(layer, nn.Linear(2, 3))
+    >>> torch.equal(other.weight, layer.weight)
+    True
+    """
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]

@@ -7,7 +7,13 @@ _Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices",
 
 
 def invert_permutation(permutation):
-    """The permutation that undoes another; None for None."""
+    """The permutation that undoes another; None for None.
+
+    int64 (N,) to int64 (N,).
+
+    >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     result = ft.empty_like(permutation)
@@ -20,6 +26,10 @@ class PackedSequence(_Packed):
 
     `data` (sum of lengths, *), `batch_sizes` (int64: rows of each step), and the permutation that sorted the batch
     by falling length, with its inverse. Made by `pack_padded_sequence` and `pack_sequence`.
+
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> packed.data, packed.batch_sizes
+    (tensor([1, 3, 2]), tensor([2, 1]))
     """
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
@@ -141,6 +151,12 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     """Undo `pack_padded_sequence`: returns (padded, lengths).
 
     `total_length` pads further; ValueError when it is less than the longest sequence.
+
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1., 2.]), torch.tensor([3.])])
+    >>> padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    >>> padded, lengths
+    (tensor([[1., 2.],
+            [3., 0.]]), tensor([2, 1]))
     """
     sizes = sequence.batch_sizes.tolist()
     longest = len(sizes)
@@ -200,7 +216,13 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """Undo `pad_sequence`: a list of tensors of the given lengths."""
+    """Undo `pad_sequence`: a list of tensors of the given lengths.
+
+    `padded_sequences` (T, B, *), or (B, T, *) with `batch_first`; `lengths` (B,) int64. The results are views.
+
+    >>> torch.nn.utils.rnn.unpad_sequence(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), batch_first=True)
+    [tensor([1, 2]), tensor([3])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [row[:int(n)] for row, n in zip(padded_sequences, lengths)]
@@ -218,6 +240,12 @@ def pack_sequence(sequences, enforce_sorted=True):
 
 
 def unpack_sequence(packed_sequences):
-    """Undo `pack_sequence`: a list of tensors."""
+    """Undo `pack_sequence`: a list of tensors.
+
+    In the order in which they were packed.
+
+    >>> torch.nn.utils.rnn.unpack_sequence(torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]))
+    [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -17,6 +17,14 @@ class Dataset(Generic[T_co]):
     """Base class of datasets with `dataset[index]` and, nearly always, `len(dataset)`.
 
     `__getitems__(indices)`, where it exists, fetches a whole batch and returns a list of samples.
+
+    >>> class Squares(torch.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, index):
+    ...         return index ** 2
+    >>> next(iter(torch.utils.data.DataLoader(Squares(), batch_size=3)))
+    tensor([0, 1, 4])
     """
 
     def __getitem__(self, index):
@@ -30,6 +38,12 @@ class IterableDataset(Dataset[T_co]):
     """Base class of datasets that are read in order: write `__iter__`.
 
     Each worker of a DataLoader iterates over its own copy; `get_worker_info()` tells which part is its.
+
+    >>> class Countdown(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([3, 2, 1])
+    >>> list(torch.utils.data.DataLoader(Countdown(), batch_size=2))
+    [tensor([3, 2]), tensor([1])]
     """
 
     def __iter__(self):
@@ -62,7 +76,13 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Several datasets of the same length read together: samples are tuples, or dicts if they were named."""
+    """Several datasets of the same length read together: samples are tuples, or dicts if they were named.
+
+    ValueError for different lengths, none, or named and unnamed together.
+
+    >>> torch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
+    {'x': 2, 'y': 4}
+    """
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
@@ -97,7 +117,14 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after another; their order is that of the list."""
+    """Datasets one after another; their order is that of the list.
+
+    AssertionError for none, or an IterableDataset among them.
+
+    >>> both = torch.utils.data.ConcatDataset([[1, 2], [3]])
+    >>> len(both), both[2], both[-3]
+    (3, 3, 1)
+    """
 
     @staticmethod
     def cumsum(sequence):
@@ -133,7 +160,16 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Iterable datasets one after another, read as they come."""
+    """Iterable datasets one after another, read as they come.
+
+    AssertionError, when read, for one that is no IterableDataset.
+
+    >>> class Two(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2])
+    >>> list(torch.utils.data.ChainDataset([Two(), Two()]))
+    [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets):
         self.datasets = datasets
@@ -153,7 +189,11 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset):
-    """The samples of `dataset` at `indices`, in their order."""
+    """The samples of `dataset` at `indices`, in their order.
+
+    >>> list(torch.utils.data.Subset([10, 11, 12], [2, 0]))
+    [12, 10]
+    """
 
     def __init__(self, dataset, indices):
         self.dataset = dataset

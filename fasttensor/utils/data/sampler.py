@@ -14,14 +14,25 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Base class: write `__iter__`, and `__len__` where the number of indices is known."""
+    """Base class: write `__iter__`, and `__len__` where the number of indices is known.
+
+    >>> class Backwards(torch.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> list(torch.utils.data.DataLoader([5, 6, 7], sampler=Backwards()))
+    [tensor([7]), tensor([6]), tensor([5])]
+    """
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of Sampler should implement __iter__.")
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ... len(data_source) - 1."""
+    """0, 1, 2, ... len(data_source) - 1.
+
+    >>> list(torch.utils.data.SequentialSampler('abc'))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source):
         self.data_source = data_source
@@ -96,7 +107,13 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices in random order."""
+    """The given indices in random order.
+
+    Drawn by `generator`, or the default one.
+
+    >>> sorted(torch.utils.data.SubsetRandomSampler([4, 2, 7]))
+    [2, 4, 7]
+    """
 
     def __init__(self, indices, generator=None):
         self.indices = indices
@@ -118,6 +135,9 @@ class WeightedRandomSampler(Sampler[int]):
         num_samples: how many to draw, a positive integer.
         replacement: whether an index may be drawn again.
         generator: the default one if None.
+
+    >>> list(torch.utils.data.WeightedRandomSampler([0, 1.0, 0], 3))
+    [1, 1, 1]
     """
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):

@@ -42,7 +42,13 @@ class WorkerInfo:
 
 
 def get_worker_info():
-    """The WorkerInfo of this worker process, None in the main process."""
+    """The WorkerInfo of this worker process, None in the main process.
+
+    Inside one: `id`, `num_workers`, `seed` and its own copy of `dataset`.
+
+    >>> torch.utils.data.get_worker_info() is None
+    True
+    """
     return _worker_info
 
 
