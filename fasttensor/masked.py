@@ -56,13 +56,23 @@ def widened(x, dtype):
 
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Sum of the selected elements; 0 where there is none."""
+    """Sum of the selected elements; 0 where there is none.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.sum(x, 1, mask=mask)
+    tensor([5., 8.])
+    """
     x = filled("sum", widened(input, dtype), mask, 0)
     return reduction.sum(x, dims_of(dim), keepdim, dtype=dtype)
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Product of the selected elements; 1 where there is none."""
+    """Product of the selected elements; 1 where there is none.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.prod(x, 1, mask=mask)
+    tensor([ 4., 15.])
+    """
     x = filled("prod", widened(input, dtype), mask, 1)
     dims = wrap_all(x, dims_of(dim), "masked.prod")
     for d in sorted(range(x.ndim) if dims is None else dims, reverse=True):
@@ -71,37 +81,69 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
-    """Running sums of the selected elements."""
+    """Running sums of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.cumsum(x, 1, mask=mask)
+    tensor([[1., 1., 5.],
+            [3., 8., 8.]])
+    """
     x = converted(input, dtype)
     return scan.cumsum(filled("cumsum", x, mask, 0), dim, dtype=x.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
-    """Running products of the selected elements."""
+    """Running products of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.cumprod(x, 1, mask=mask)
+    tensor([[ 1.,  1.,  4.],
+            [ 3., 15., 15.]])
+    """
     x = converted(input, dtype)
     return scan.cumprod(filled("cumprod", x, mask, 1), dim, dtype=x.dtype)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Largest of the selected elements."""
+    """Largest of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.amax(x, 1, mask=mask)
+    tensor([4., 5.])
+    """
     x = converted(input, dtype)
     return reduction.amax(filled("amax", x, mask, lowest(x)), () if dim is None else dim, keepdim)
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Smallest of the selected elements."""
+    """Smallest of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.amin(x, 1, mask=mask)
+    tensor([1., 3.])
+    """
     x = converted(input, dtype)
     return reduction.amin(filled("amin", x, mask, highest(x)), () if dim is None else dim, keepdim)
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Index of the largest selected element, in the input's dtype (or `dtype`) as in PyTorch."""
+    """Index of the largest selected element, in the input's dtype (or `dtype`) as in PyTorch.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.argmax(x, 1, mask=mask)
+    tensor([2., 1.])
+    """
     x = converted(input, dtype)
     return reduction.argmax(filled("argmax", x, mask, lowest(x)), dim, bool(keepdim)).to(x.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Index of the smallest selected element, in the input's dtype (or `dtype`) as in PyTorch."""
+    """Index of the smallest selected element, in the input's dtype (or `dtype`) as in PyTorch.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.argmin(x, 1, mask=mask)
+    tensor([0., 0.])
+    """
     x = converted(input, dtype)
     return reduction.argmin(filled("argmin", x, mask, highest(x)), dim, bool(keepdim)).to(x.dtype)
 
@@ -115,7 +157,12 @@ def count(name, x, dim, keepdim, mask):
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Mean of the selected elements; NaN where there is none. ValueError for integers without `dtype`."""
+    """Mean of the selected elements; NaN where there is none. ValueError for integers without `dtype`.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.mean(x, 1, mask=mask)
+    tensor([2.5000, 4.0000])
+    """
     x = converted(input, dtype)
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got:"
@@ -127,7 +174,12 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
-    """Lower median of the selected elements along one dimension; NaN where there is none."""
+    """Lower median of the selected elements along one dimension; NaN where there is none.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.median(x, 1, mask=mask)
+    tensor([1., 3.])
+    """
     x = converted(input, dtype)
     if not x.dtype.is_floating_point:
         raise ValueError(f"median(): expects a floating-point input, got {description(x)}")
@@ -139,7 +191,12 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Vector norm of the selected elements."""
+    """Vector norm of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.norm(x, 2.0, 1, mask=mask)
+    tensor([4.1231, 5.8310])
+    """
     x = filled("norm", converted(input, dtype), mask, INF if ord == -INF else 0)
     return distance.vector("masked.norm", x, 2.0 if ord is None else ord, dims_of(dim), keepdim, None, None)
 
@@ -164,50 +221,96 @@ def variance(name, input, dim, unbiased, correction, keepdim, dtype, mask):
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """Variance of the selected elements."""
+    """Variance of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.var(x, 1, mask=mask)
+    tensor([4.5000, 2.0000])
+    """
     y = variance("var", input, dim, unbiased, correction, keepdim, dtype, mask)
     return y.to(input.dtype) if input.dtype.is_complex and dtype is None else y
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """Standard deviation of the selected elements."""
+    """Standard deviation of the selected elements.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.std(x, 1, mask=mask)
+    tensor([2.1213, 1.4142])
+    """
     y = variance("std", input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
     return y.to(input.dtype) if input.dtype.is_complex and dtype is None else y
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
-    """softmax of the selected elements; the others get 0."""
+    """softmax of the selected elements; the others get 0.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.softmax(x, 1, mask=mask)
+    tensor([[0.0474, 0.0000, 0.9526],
+            [0.1192, 0.8808, 0.0000]])
+    """
     return softmaxes.softmax(filled("softmax", converted(input, dtype), mask, -INF), dim)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
-    """log_softmax of the selected elements; the others get -inf."""
+    """log_softmax of the selected elements; the others get -inf.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.log_softmax(x, 1, mask=mask)
+    tensor([[-3.0486,    -inf, -0.0486],
+            [-2.1269, -0.1269,    -inf]])
+    """
     return softmaxes.log_softmax(filled("log_softmax", converted(input, dtype), mask, -INF), dim)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
-    """softmin of the selected elements; the others get 0."""
+    """softmin of the selected elements; the others get 0.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.softmin(x, 1, mask=mask)
+    tensor([[0.9526, 0.0000, 0.0474],
+            [0.8808, 0.1192, 0.0000]])
+    """
     return softmaxes.softmin(filled("softmin", converted(input, dtype), mask, INF), dim)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
-    """The selected elements over their norm along `dim`, which counts at least as eps; the others get 0."""
+    """The selected elements over their norm along `dim`, which counts at least as eps; the others get 0.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.normalize(x, 2.0, 1, mask=mask)
+    tensor([[0.2425, 0.0000, 0.9701],
+            [0.5145, 0.8575, 0.0000]])
+    """
     x = converted(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask).clamp(min=eps)
     return filled("normalize", x, mask, 0) / size
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """log(exp(input) + exp(other)), where elements outside their mask count as exp(-inf)."""
+    """log(exp(input) + exp(other)), where elements outside their mask count as exp(-inf).
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.logaddexp(x, x, other_mask=mask)
+    tensor([[ 1.6931, -2.0000,  4.6931],
+            [ 3.6931,  5.6931,  6.0000]])
+    """
     a = filled("logaddexp", converted(input, dtype), input_mask, -INF)
     return a.logaddexp(filled("logaddexp", converted(other, dtype), other_mask, -INF))
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """log(sum(exp)) of the selected elements; -inf where there is none."""
+    """log(sum(exp)) of the selected elements; -inf where there is none, the least number + log(count) of integers.
+
+    >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
+    >>> torch.masked.logsumexp(x, 1, mask=mask)
+    tensor([4.0486, 5.1269])
+    """
     x = converted(input, dtype)
+    x = filled("logsumexp", x, mask, lowest(x))
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = x.float()
     dims = wrap_all(x, dims_of(dim), "masked.logsumexp")
-    return reduction.logsumexp(filled("logsumexp", x, mask, -INF), list(range(x.ndim)) if dims is None else dims,
+    return reduction.logsumexp(x, list(range(x.ndim)) if dims is None else dims,
                                keepdim).to(input.dtype if dtype is None else dtype)

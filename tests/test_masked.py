@@ -26,3 +26,8 @@ def test_values():
     assert torch.allclose(masked.softmax(X, 1, mask=MASK)[0, [0, 2, 3]], torch.softmax(X[0, [0, 2, 3]], 0))
     with pytest.raises(ValueError, match="unbiased or correction"):
         masked.var(X, 1, True, correction=0)
+
+
+def test_logsumexp_of_integers_without_a_selected_one():
+    x, mask = torch.tensor([[1, 2], [3, 4]], dtype=torch.int8), torch.tensor([[False, True], [False, True]])
+    assert masked.logsumexp(x, 0, mask=mask).tolist() == [-127, 4]        # -128 + log(2), towards zero
