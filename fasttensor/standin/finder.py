@@ -29,7 +29,6 @@ PLACES = {
     "torch.distributed._tensor": "fasttensor.distributed.tensor",
     "torch.distributed._tensor.experimental": "fasttensor.distributed.tensor",
     "torch.distributed.tensor.experimental": "fasttensor.distributed.tensor",
-    "torch.nn.attention.flex_attention": "fasttensor.standin.flex_attention",
     "torch.nn.modules._functions": "fasttensor.nn.functional",
     "torch.nn.parallel.data_parallel": "fasttensor.nn.parallel",
     "torch.nn.parallel.distributed": "fasttensor.nn.parallel",
