@@ -22,6 +22,12 @@ from fasttensor._core.tensor import Size, Tensor
 from fasttensor.serialization_globals import (STORAGE_NAMES, Name, StorageType, add_safe_globals, clear_safe_globals,  # noqa: F401 - a public name
                                               get_safe_globals, safe_globals)
 from fasttensor.serialization_names import pytorch_name
+from fasttensor import serialization_options as options
+from fasttensor.serialization_options import (LoadEndianness, SourceChangeWarning, default_restore_location,  # noqa: F401 - public names
+                                              get_crc32_options, get_default_load_endianness, get_default_mmap_options,
+                                              get_unsafe_globals_in_checkpoint, location_tag, normalize_storage_type, register_package,
+                                              set_crc32_options, set_default_load_endianness, set_default_mmap_options, skip_data,
+                                              validate_cuda_device)
 from fasttensor.serialization_reading import Home, read
 
 __all__ = ["save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
@@ -59,7 +65,7 @@ class _Writer(pickle._Pickler):
 
     def persistent_id(self, obj):
         if isinstance(obj, Storage):
-            obj = _Stored(obj, DTYPES["uint8"], "cpu")
+            obj = _Stored(obj, DTYPES["uint8"], options.tag(obj, "cpu"))
             kind = "UntypedStorage"
         elif isinstance(obj, _Stored):
             kind = STORAGE_NAMES[obj.dtype.name]
@@ -121,7 +127,8 @@ def _reduce_tensor(x):
         return (_REBUILD_META, arguments) if type(x) is Tensor and not state else (_REBUILD_FROM_TYPE, (_REBUILD_META, type(x), arguments, state))
     if not source.is_cpu:
         source = source.cpu()
-    arguments = (_Stored(source.untyped_storage(), source.dtype, str(x.device)), source.storage_offset(), tuple(source.shape),
+    storage = source.untyped_storage()
+    arguments = (_Stored(storage, source.dtype, options.tag(storage, str(x.device))), source.storage_offset(), tuple(source.shape),
                  tuple(source.stride()), x.requires_grad, OrderedDict())
     if type(x) is Tensor and not state:
         return _REBUILD_TENSOR, arguments
@@ -179,7 +186,8 @@ def _write(obj, file, root, protocol):
         _add(archive, f"{root}/.storage_alignment", str(ALIGNMENT).encode())
         _add(archive, f"{root}/byteorder", sys.byteorder.encode())
         for key, storage in enumerate(writer.storages):
-            _add(archive, f"{root}/data/{key}", memoryview(storage) if storage.nbytes() else b"")
+            content = bytes(storage.nbytes()) if options.skipping else memoryview(storage) if storage.nbytes() else b""
+            _add(archive, f"{root}/data/{key}", content)
         _add(archive, f"{root}/version", b"3\n")
 
 
@@ -208,7 +216,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
+        shared = mmap and options.mapping != options.mmap.MAP_PRIVATE
+        with open(f, "r+b" if shared else "rb") as file:
             return read(file, os.fspath(f), Home(map_location), trusted, bool(mmap))
     if not hasattr(f, "read") or not hasattr(f, "seek"):
         raise AttributeError(f"load: expected a path or a file with read() and seek(), got {type(f).__name__}: read it into an io.BytesIO first")

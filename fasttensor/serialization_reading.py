@@ -9,6 +9,7 @@ import sys
 import zipfile
 import zlib
 
+from fasttensor import serialization_options as options
 from fasttensor._core import construct
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import DTYPES, dtype as dtype_class
@@ -80,6 +81,8 @@ class Home:
             location = self.map.get(location, location)
         elif self.map is not None:
             location = str(Device(self.map))
+        if options.packages and (found := options.restored(storage, location)) is not None:
+            return found, None
         if location == "cpu" or location.startswith("meta"):
             return storage, None if location == "cpu" else location
         from fasttensor import cuda
@@ -125,8 +128,12 @@ def _load_zip(file, home, trusted, mapped):
         if pickled is None:
             raise ValueError("it has no data.pkl" + (": TorchScript archives cannot be loaded" if any("code/" in n for n in archive.namelist()) else ""))
         root = pickled[:-len("data.pkl")]
-        swap = root + "byteorder" in archive.namelist() and archive.read(root + "byteorder").decode() != sys.byteorder
-        whole = memoryview(_mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_COPY)) if mapped else None
+        order = options.endianness.name.lower() if options.endianness else "native"
+        if root + "byteorder" in archive.namelist():
+            order = archive.read(root + "byteorder").decode()
+        swap = order not in ("native", sys.byteorder)
+        access = _mmap.ACCESS_COPY if options.mapping == _mmap.MAP_PRIVATE else _mmap.ACCESS_WRITE
+        whole = memoryview(_mmap.mmap(file.fileno(), 0, access=access)) if mapped else None
         found = {}
 
         def storage_of(kind, key, location, count, *rest):
@@ -137,6 +144,8 @@ def _load_zip(file, home, trusted, mapped):
                     raise ValueError(f"storage {key} has {info.file_size} bytes, its tensors need {size}")
                 if home.meta:           # nothing of it would be looked at
                     found[key] = construct.empty("load", (size,), DTYPES["uint8"], "meta").untyped_storage(), None
+                elif options.skipping:
+                    found[key] = home.place(make_storage(size), location)
                 else:
                     found[key] = home.place(_bytes_of(archive, file, info, whole, kind.itemsize if swap else 1), location)
             storage, where = found[key]
