@@ -82,6 +82,12 @@ class PyTorchFileReader:
         return fasttensor.frombuffer(bytearray(self.get_record(name)), dtype=dtype, count=numel) if numel else fasttensor.empty(0, dtype=dtype)
 
 
+def _are_functorch_transforms_active():
+    """Whether the thread is inside a vmap."""
+    from fasttensor.autograd.batched import is_inside
+    return is_inside()
+
+
 def _is_torch_function_enabled():
     """Whether classes' ``__torch_function__`` are called in this thread."""
     return asking() == 0
@@ -100,6 +106,15 @@ def _len_torch_function_stack():
 def __getattr__(name):
     if name == "_TensorMeta":       # the class of Tensor
         return type(fasttensor.Tensor)
+    if name == "_functorch":
+        from fasttensor.standin import functorch_core
+        return functorch_core
+    if name == "_AutoDispatchBelowAutograd":
+        from fasttensor.library import below_autograd
+        return below_autograd
+    if name in ("FunctionSchema", "Argument"):
+        from fasttensor import library_schema
+        return getattr(library_schema, name)
     if name == "_nn":
         return fasttensor.nn.functional
     if name in ("Generator", "Size", "device", "dtype", "layout", "memory_format"):

@@ -30,7 +30,7 @@ LAZY = {
                      "get_autocast_gpu_dtype", "set_autocast_gpu_dtype"), "amp.settings"),
     "compile": "compiler", "vmap": "func", "fork": "jit", "wait": "jit", "to_dlpack": "utils.dlpack", "thread_safe_generator": "random", "GradScaler": "amp",
     "get_device_module": "accelerator", "PyTorchFileReader": "_C", "SymInt": "types", "SymFloat": "types", "SymBool": "types",
-    "Future": "futures",
+    "Future": "futures", "ScriptModule": "jit", "ScriptFunction": "jit",
     **dict.fromkeys(("TypedStorage", "Storage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage", "LongStorage", "IntStorage",
                      "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"), "storage"),
     **dict.fromkeys(("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"), "autograd.anomaly"),
@@ -163,7 +163,8 @@ def install_methods():
     dispatch.allow_attributes(Tensor)
     dispatch.install(Tensor, {
         **{name: Late(load, name) for name in methods}, **{name: LateProperty(load, name) for name in properties},
-        "backward": tensor_backward, "__torch_function__": classmethod(dispatch.torch_function)})
+        "backward": tensor_backward, "__torch_function__": classmethod(dispatch.torch_function),
+        "__torch_dispatch__": dispatch._disabled_torch_dispatch_impl})
 
 
 # In `repr`, messages and pickles compiled classes go by the names that programs use.
@@ -204,6 +205,9 @@ def fill(namespace):
             return import_module("fasttensor." + name)
         if name.startswith("_foreach_"):
             return getattr(import_module("fasttensor._foreach"), name)
+        if name[0] == "_" and name[:2] != "__":         # torch._dynamo: private modules of PyTorch that have a counterpart
+            place = import_module("fasttensor.standin.finder").PLACES.get("torch." + name)
+            return place and import_module(place)
         return None
 
     gather_late("__all__", namespace, "fasttensor", others)

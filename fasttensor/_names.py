@@ -209,6 +209,7 @@ METHODS = {
     "functional.creation": "fill",
     "functional.data": "new_tensor",
     "functional.decompositions": "cholesky geqrf lu qr svd",
+    "functional.dispatching": "_make_wrapper_subclass",
     "functional.distance": "dist norm renorm renorm_",
     "functional.distributions": "bernoulli multinomial",
     "functional.einsum": "kron",
@@ -256,6 +257,7 @@ HOOKS = {
     "functional.basics": "sum_to unbind view_dtype",
     "functional.complex_parts": "derivative.conj derivative.is_complex derivative.real",
     "functional.convert": "construct",
+    "functional.dispatching": "dispatch_call dispatch_node dispatch_operator",
     "functional.elementwise":
         "contains derivative.abs derivative.infinity derivative.maximum derivative.minimum derivative.pow derivative.where "
         "derivative.zeros_like",

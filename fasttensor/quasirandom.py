@@ -3,6 +3,7 @@ from functools import cache
 from pathlib import Path
 
 import fasttensor as torch
+from fasttensor.cpu.sobol import sobol_directions
 
 __all__ = ["SobolEngine"]
 
@@ -11,89 +12,14 @@ DIMENSIONS = 21201
 TABLE = Path(__file__).parent / "data" / "sobol_directions.bin"
 
 
-def _order_of_two(degree):
-    """The primes that divide 2**degree - 1."""
-    n, found, p = 2 ** degree - 1, [], 2
-    while p * p <= n:
-        if n % p == 0:
-            found.append(p)
-            while n % p == 0:
-                n //= p
-        p += 1
-    return found + [n] * (n > 1)
-
-
-def primitive_polynomials(degree):
-    """The primitive polynomials over the field of two elements, as bits, in rising order.
-
-    x is multiplied by itself modulo every polynomial that has a constant term at once; primitive are those for which x**(2**d - 1)
-    is 1 and x to the power of no proper divisor of that is.
-
-    >>> primitive_polynomials(3).tolist()
-    [11, 13]
-    """
-    if degree == 1:
-        return torch.tensor([3])
-    found = torch.arange(2 ** degree + 1, 2 ** (degree + 1), 2)
-    order = 2 ** degree - 1
-    # irreducible ones pass the first test unless x has a smaller order, which the others find
-    for power in [order, *[order // p for p in _order_of_two(degree) if p != order]]:
-        one = _power_of_x(power, found, degree) == 1
-        found = found[one if power == order else ~one]
-    return found
-
-
-def _power_of_x(power, polynomials, degree):
-    result = torch.ones_like(polynomials)
-    for bit in bin(power)[2:]:
-        product = torch.zeros_like(polynomials)
-        for place in range(degree - 1, -1, -1):
-            product = product << 1
-            product = product ^ (product >> degree & 1) * polynomials ^ (result >> place & 1) * result
-        result = product << 1 if bit == "1" else product
-        result = result ^ (result >> degree & 1) * polynomials
-    return result
-
-
 @cache
-def _starts(degree):
-    """(coefficients, first numbers) of the dimensions whose polynomial has this degree, one a row; where the table holds them is known
-    from the degrees before."""
-    polynomials = primitive_polynomials(degree)
-    rows, bits = len(polynomials), degree * (degree - 1) // 2
-    skipped = sum(len(_starts(d)[0]) * d * (d - 1) // 2 for d in range(1, degree))
-    first, last = skipped // 8, -(-(skipped + rows * bits) // 8)
-    with TABLE.open("rb") as file:
-        file.seek(first)
-        raw = torch.frombuffer(bytearray(file.read(last - first) or b"\0"), dtype=torch.uint8)
-    stream = (raw[:, None] >> torch.arange(7, -1, -1) & 1).reshape(-1)[skipped % 8:][:rows * bits].reshape(rows, bits).long()
-    numbers, at = torch.ones(rows, degree, dtype=torch.int64), 0
-    for i in range(1, degree):          # number i is odd and below 2**(i + 1): i bits of it are kept
-        numbers[:, i] += (stream[:, at:at + i] << torch.arange(i, 0, -1)).sum(1)
-        at += i
-    coefficients = polynomials[:, None] >> torch.arange(degree - 1, -1, -1) & 1
-    return coefficients, numbers
+def _table():
+    return TABLE.read_bytes()
 
 
 def directions(dimension):
-    """The direction numbers of the first dimensions: (dimension, 30) integers of 30 bits.
-
-    S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections", SIAM J. Sci. Comput. 30 (2008): the
-    polynomials are all primitive ones up to degree 18 in rising order, the first numbers those of the table ``new-joe-kuo-6.21201``.
-    """
-    parts, count, degree = [torch.ones(1, BITS, dtype=torch.int64)], 1, 0
-    while count < dimension:
-        degree += 1
-        coefficients, numbers = (x[:dimension - count] for x in _starts(degree))
-        m = torch.cat([numbers, torch.zeros(len(numbers), BITS - degree, dtype=torch.int64)], 1)
-        for j in range(degree, BITS):
-            new = m[:, j - degree]
-            for k in range(1, degree + 1):
-                new = new ^ (coefficients[:, k - 1] * m[:, j - k] << k)
-            m[:, j] = new
-        parts.append(m)
-        count += len(m)
-    return torch.cat(parts) << torch.arange(BITS - 1, -1, -1)
+    """The direction numbers of the first dimensions: (dimension, 30) integers of 30 bits."""
+    return sobol_directions(_table(), dimension)
 
 
 class SobolEngine:
@@ -197,7 +123,9 @@ class SobolEngine:
         return self
 
     def fast_forward(self, n):
-        """Skip `n` points; returns the engine."""
+        """Skip `n` points; returns the engine. ValueError for a negative number, which would repeat other points than the last ones."""
+        if n < 0:
+            raise ValueError(f"SobolEngine.fast_forward: n must not be negative, got {n}: reset() goes back to the first point")
         if n > 0:
             at = self.num_generated + n
             if at > 2 ** BITS:

@@ -27,8 +27,10 @@ class Attention(nn.Module):
     (lambda: nn.Conv1d(3, 4, 3, dilation=2), [(2, 3, 9)], 720, 1440),
     (lambda: nn.MultiheadAttention(16, 2, batch_first=True), [(2, 5, 16)] * 3, 23680, 55680),
     (lambda: nn.LSTMCell(4, 6), [(2, 4)], 960, 1920),
-    (lambda: nn.Bilinear(3, 4, 5), [(2, 3), (2, 4)], 0, 0), (lambda: nn.LSTM(4, 6), [(3, 2, 4)], 0, 0)],
-    ids=["mlp", "linear", "cnn", "transposed", "conv1d", "attention", "cell", "bilinear", "lstm"])
+    (lambda: nn.Bilinear(3, 4, 5), [(2, 3), (2, 4)], 0, 0), (lambda: nn.LSTM(4, 6), [(3, 2, 4)], 0, 0),
+    (lambda: nn.GRU(4, 6), [(3, 2, 4)], 2160, 5184), (lambda: nn.RNN(4, 6), [(3, 4)], 360, 864), (lambda: nn.LSTM(4, 6, proj_size=3), [(3, 2, 4)], 2232, 5256),
+    (lambda: nn.GRU(4, 6, 2, bidirectional=True), [(3, 2, 4)], 12096, 32832)],
+    ids=["mlp", "linear", "cnn", "transposed", "conv1d", "attention", "cell", "bilinear", "lstm", "gru", "rnn", "projected", "gru2"])
 def test_counts_of_models(model, shapes, forward, both):
     with FlopCounterMode(display=False) as counter:
         out = model()(*(torch.ones(shape) for shape in shapes))

@@ -57,9 +57,11 @@ cdef object ask(object function, object args, PyObject *kwargs):
     elif _asked_as:
         function = _asked_as.get(function, function)
     types = tuple([type(x) for x in found])
+    if not found and not (ft_has_modes() and ft_asking != FT_NOBODY):
+        return hook("dispatch_call")(function, args, named)
     ft_inside = 0
     try:
-        if ft_has_modes():
+        if ft_has_modes() and ft_asking != FT_NOBODY:
             modes = <list>ft_mode_stack
             mode = modes.pop()
             try:
@@ -124,7 +126,11 @@ cdef object _mode_class = ()
 
 cdef bint meet_class(object cls) except False:
     """A tensor of a subclass is made."""
-    global _kept
+    global _kept, ft_dispatch_classes
+    if not ft_dispatch_classes and ft_type_dispatches(<PyTypeObject *>cls):
+        ft_dispatch_classes = 1
+        _kept = True
+        put_gates()
     if not _kept and asks(cls):
         _kept = True
         put_gates()
@@ -334,7 +340,7 @@ cdef bint is_duck(object cls):
 
 
 @cython.binding(False)
-def build_class(function, name, *bases, **kwargs):
+def build_class(function, name, /, *bases, **kwargs):
     """Python's own, which looks whether the new class has ``__torch_function__``."""
     global _kept
     made = _build_class(function, name, *bases, **kwargs)

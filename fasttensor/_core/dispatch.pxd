@@ -63,6 +63,8 @@ cdef object find_hook(str name)      # None where nothing provides it
 # __torch_function__: `armed` is 0 until a subclass, a class with the method or a mode is met
 cdef int armed
 cdef bint overridden(object x) noexcept
+cdef bint dispatches(object x) noexcept
+cdef bint dispatching() noexcept
 cdef object ask_protocol(str name, tuple args)
 cdef int set_inside(int on) noexcept
 cdef bint meet_class(object cls) except False

@@ -368,3 +368,4 @@ cpdef bint _set_inference_mode(bint on):
 include "modes.pxi"
 include "override.pxi"
 include "asking.pxi"
+include "taking_over.pxi"

@@ -13,6 +13,12 @@ cdef extern from *:
     static PyObject *ft_protocol = NULL;            /* "__torch_function__" */
     static PyObject *ft_disabled = NULL;            /* what a class has in its place that never asks */
     static PyTypeObject *ft_plain = NULL;           /* Tensor itself */
+    /* the same for `__torch_dispatch__` */
+    static FT_THREAD PyObject *ft_dispatch_stack = NULL;
+    static FT_THREAD int ft_dispatch_off = 0;      /* an operation runs that nobody takes over */
+    static FT_THREAD int ft_dispatch_past = 0;     /* the next gate lets its call pass, those inside do not */
+    static int ft_dispatch_classes = 0;             /* a class with the method has been met */
+    static PyObject *ft_dispatch_protocol = NULL, *ft_dispatch_disabled = NULL;
 
     static inline int ft_has_modes(void) { return ft_mode_stack && PyList_GET_SIZE(ft_mode_stack) > 0; }
 
@@ -23,6 +29,15 @@ cdef extern from *:
         found = _PyType_Lookup(t, ft_protocol);
         return found && found != ft_disabled;
     }
+
+    static inline int ft_type_dispatches(PyTypeObject *t) {
+        PyObject *found;
+        if (!(t->tp_flags & Py_TPFLAGS_HEAPTYPE) || t == ft_plain) return 0;
+        found = _PyType_Lookup(t, ft_dispatch_protocol);
+        return found && found != ft_dispatch_disabled;
+    }
+
+    static inline int ft_has_dispatch_modes(void) { return ft_dispatch_stack && PyList_GET_SIZE(ft_dispatch_stack) > 0 && !ft_dispatch_off; }
 
     static int ft_any_asks(PyObject *const *v, Py_ssize_t n, int deep) {
         for (Py_ssize_t i = 0; i < n; i++) {
@@ -40,10 +55,30 @@ cdef extern from *:
         return 0;
     }
 
+    static int ft_any_dispatches(PyObject *const *v, Py_ssize_t n, int deep) {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyTypeObject *t = Py_TYPE(v[i]);
+            if (ft_type_dispatches(t)) return 1;
+            if (!deep) {
+                if (t == &PyLong_Type || t == &PyFloat_Type) return 0;
+            } else if (PyTuple_Check(v[i])) {
+                if (ft_any_dispatches(&PyTuple_GET_ITEM(v[i], 0), PyTuple_GET_SIZE(v[i]), 0)) return 1;
+            } else if (PyList_Check(v[i])) {
+                if (ft_any_dispatches(((PyListObject *)v[i])->ob_item, PyList_GET_SIZE(v[i]), 0)) return 1;
+            }
+        }
+        return 0;
+    }
+
     static inline int ft_overridden(PyObject *const *v, Py_ssize_t n) {
-        if (ft_inside || ft_asking == FT_NOBODY) return 0;
-        if (ft_has_modes()) return 1;
-        return ft_asking == FT_ASKING && ft_any_asks(v, n, 1);
+        if (ft_inside) return 0;
+        if (ft_asking != FT_NOBODY) {
+            if (ft_has_modes()) return 1;
+            if (ft_asking == FT_ASKING && ft_any_asks(v, n, 1)) return 1;
+        }
+        if (ft_dispatch_off || !(ft_dispatch_classes || ft_dispatch_stack)) return 0;
+        if (ft_dispatch_past) { ft_dispatch_past = 0; return 0; }
+        return ft_has_dispatch_modes() || (ft_dispatch_classes && ft_any_dispatches(v, n, 1));
     }
 
     #define FT_SLOT_GETITEM 31
@@ -187,6 +222,12 @@ cdef extern from *:
     PyTypeObject *ft_plain
     bint ft_has_modes()
     bint ft_type_asks(PyTypeObject *t)
+    int ft_dispatch_off, ft_dispatch_past, ft_dispatch_classes
+    PyObject *ft_dispatch_stack
+    PyObject *ft_dispatch_protocol
+    PyObject *ft_dispatch_disabled
+    bint ft_type_dispatches(PyTypeObject *t)
+    bint ft_has_dispatch_modes()
     bint ft_overridden(PyObject **v, Py_ssize_t n)
     object (*ft_ask)(object function, object args, PyObject *kwargs)
     bint ft_set_gate(object f, bint on)

@@ -70,6 +70,10 @@ cdef class Tensor:
     @property
     def device(self):
         """Where the memory is."""
+        if self.dev == META and type(self) is not Tensor:       # a tensor that wraps others says where those are
+            found = getattr(self, "_wrapped_device", None)
+            if found is not None:
+                return found
         return device_of(self.dev)
 
     @property

@@ -3,7 +3,7 @@ from cpython.ref cimport PyObject
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport CPU, Node, Tensor, describe, new_like, new_tensor, same_shape
-from fasttensor._core.dispatch cimport grad_enabled, copy_into
+from fasttensor._core.dispatch cimport grad_enabled, copy_into, dispatches, set_inside
 from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta
 
 
@@ -74,6 +74,9 @@ cdef Tensor fitting(Node node, Py_ssize_t i, Tensor g, object target, int nr):
     cdef Tensor leaf
     cdef int code, dev
     cdef object shape
+    if dispatches(g):
+        shape = output_meta(<Node>target, nr)[2] if type(target) is Node else (<Tensor>target).shape
+        return g if shape is None or tuple(g.shape) == tuple(shape) else asked_sum_to(g, shape)
     if type(target) is Node:
         if nr == 0 and (<Node>target).metas is None:
             if fits_output(<Node>target, g):
@@ -93,7 +96,7 @@ cdef Tensor fitting(Node node, Py_ssize_t i, Tensor g, object target, int nr):
             raise RuntimeError(f"Function {node.label} returned an invalid gradient at index {i} - got {describe(g)} but expected shape"
                                f" compatible with {list(shape)}")
         g = shrink_to(g, tuple(shape))
-    if g.dev != dev:
+    if g.dev != dev and not stands_for_another(target):
         raise RuntimeError(f"Function {node.label} returned an invalid gradient at index {i} - expected device {dev} but got {describe(g)}"
                            f" on {g.device}")
     if g.code != code:
@@ -101,6 +104,21 @@ cdef Tensor fitting(Node node, Py_ssize_t i, Tensor g, object target, int nr):
             g = g.real
         g = g.to(dtype_of(code))
     return g
+
+
+cdef object asked_sum_to(Tensor g, object shape):
+    cdef int inside = set_inside(0)
+    try:
+        return g.sum_to_size(shape)
+    finally:
+        set_inside(inside)
+
+
+cdef bint stands_for_another(object target):
+    """Whether an edge leads to a tensor that only wraps what it computes with."""
+    if type(target) is Node:
+        return (<Node>target).extra is not None and "wraps" in (<Node>target).extra
+    return dispatches(target)
 
 
 cdef bint expands_to(object shape, Tensor g):
@@ -159,11 +177,22 @@ cdef object summed(Tensor old, Tensor g, bint create):
             and old.contig and not old.needs_grad and old.base is None and old.code == g.code and type(old) is Tensor \
             and type(g) is Tensor and same_shape(old, g):
         return old.__iadd__(g)
-    return old + g
+    return asked_sum(old, g) if dispatches(old) or dispatches(g) else old + g
+
+
+cdef object asked_sum(Tensor old, Tensor g):
+    cdef int inside = set_inside(0)
+    try:
+        return old + g
+    finally:
+        set_inside(inside)
 
 
 cdef accumulate_grad(Tensor leaf, Tensor g, bint create):
     cdef Tensor old, fresh
+    if dispatches(g) or dispatches(leaf.grad_):
+        leaf.grad_ = g if leaf.grad_ is None else asked_sum(leaf.grad_, g)
+        return
     if leaf.grad_ is None:
         if create:
             leaf.grad_ = g if g.node is not None else g.clone()

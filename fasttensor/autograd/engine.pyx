@@ -6,7 +6,7 @@ themselves: no dictionary is touched. Gradients go to the leaves' `grad`, or, fo
 inputs that were asked for.
 """
 from fasttensor._core.tensor cimport Tensor, Node, describe
-from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, set_inside
+from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, set_inside, dispatching, dispatches, hook as core_hook
 from fasttensor._core.dual cimport dual_on, hidden, set_hidden
 from fasttensor.autograd.recording cimport edge, anomaly
 from fasttensor.autograd.watching cimport watching, begin, finish
@@ -19,6 +19,7 @@ cdef Sweep _current = None                  # the innermost run
 cdef unsigned long _floor = 0               # the next run leaves out nodes up to this number
 
 include "engine_lock.pxi"
+include "engine_taken.pxi"
 
 
 cdef class Sweep:
@@ -208,7 +209,7 @@ cdef class Sweep:
         if g is not None:
             if node.n_outputs > 1:
                 g = tuple(<list>g)
-            grads = watched_run(node, g) if watching else node.run(node, g)
+            grads = taken_over(node, g) if dispatching() or holds_wrapper(g) else watched_run(node, g) if watching else node.run(node, g)
             if anomaly:
                 check_anomaly(node, grads)
             if node.extra is not None:

@@ -136,6 +136,12 @@ def make_subclass(cls, data, requires_grad=False):
     return t
 
 
+def adopt_history(Tensor x not None, Tensor other not None):
+    """Give x the history of another tensor."""
+    if other.node is not None:
+        set_history(x, other.node, other.nr)
+
+
 def as_subclass(self, cls):
     """This tensor as an instance of a subclass, with its history."""
     cdef Tensor x = <Tensor?>self

@@ -55,7 +55,7 @@ class SigmoidTransform(_Plain):
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        return _inside_unit(torch.sigmoid(x))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         y = _inside_unit(y)
@@ -68,6 +68,10 @@ class SigmoidTransform(_Plain):
 def _inside_unit(y):
     info = torch.finfo(y.dtype)
     return torch.clamp(y, min=info.tiny, max=1.0 - info.eps)
+
+
+def _clipped_sigmoid(x):
+    return _inside_unit(torch.sigmoid(x))
 
 
 class SoftplusTransform(_Plain):

@@ -14,6 +14,9 @@ def name_of(func):
     return getattr(func, "__name__", None) or repr(func)
 
 
+_get_name = name_of
+
+
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """The function `func` of one sample as a function of a batch of samples.
 
@@ -36,22 +39,21 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        size, dims, leaves, spec = arguments(func, in_dims, args)
+        size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None or chunk_size >= size:
-            outs, out_spec, out_at = run(func, leaves, dims, spec, size, randomness, out_dims, kwargs)
-            return tree_unflatten(outs, out_spec)
+            return run(func, leaves, dims, spec, size, randomness, out_dims, kwargs)
         parts = []
         for start in range(0, size, chunk_size):
             n = min(chunk_size, size - start)
             piece = [x if d is None else x.narrow(d, start, n) for x, d in zip(leaves, dims)]
-            outs, out_spec, out_at = run(func, piece, dims, spec, n, randomness, out_dims, kwargs)
+            outs, out_spec = tree_flatten(run(func, piece, dims, spec, n, randomness, out_dims, kwargs))
             parts.append(outs)
-        joined = [column[0] if d is None else cat(column, d) for column, d in zip(zip(*parts), out_at)]
-        return tree_unflatten(joined, out_spec)
+        out_at = output_dims(func, outs, out_spec, out_dims)
+        return tree_unflatten([column[0] if d is None else cat(column, d) for column, d in zip(zip(*parts), out_at)], out_spec)
     return wrapped
 
 
-def arguments(func, in_dims, args):
+def _process_batched_inputs(in_dims, args, func):
     """(batch size, dimension of each leaf, leaves, structure) after PyTorch's checks."""
     call = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple, list, dict)) and in_dims is not None:
@@ -64,7 +66,6 @@ def arguments(func, in_dims, args):
     if dims is None:
         raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
                          f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
-    sizes = []
     for i, (x, d) in enumerate(zip(leaves, dims)):
         if d is None:
             continue
@@ -77,39 +78,61 @@ def arguments(func, in_dims, args):
             raise ValueError(f"{call}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} so expected in_dim "
                              f"to satisfy -{x.dim()} <= in_dim < {x.dim()}.")
         dims[i] = d % x.dim()
-        sizes.append(x.shape[dims[i]])
+    return _validate_and_get_batch_size(dims, leaves), dims, leaves, spec
+
+
+def _validate_and_get_batch_size(dims, leaves):
+    """How many samples there are, the same number in all that are batched."""
+    sizes = [x.shape[d] for x, d in zip(leaves, dims) if d is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
-    return sizes[0], dims, leaves, spec
+    return sizes[0]
 
 
+# Libraries whose containers go through vmap put their own functions in the place of the four that follow and the one before
+# the last, under PyTorch's names for them.
 def run(func, leaves, dims, spec, size, randomness, out_dims, kwargs):
-    """(results, their structure, their batch dimensions) for one batch."""
+    """What the function gives for one batch, its samples side by side."""
     level = open_level(size, randomness)
     try:
-        inputs = [x if d is None else batch(x.movedim(d, 0) if d else x, level) for x, d in zip(leaves, dims)]
-        outs, out_spec = tree_flatten(func(*tree_unflatten(inputs, spec), **kwargs))
-        out_at = output_dims(func, outs, out_spec, out_dims)
-        values = [value_at(o, level) for o in outs]
+        inputs = _create_batched_inputs(dims, leaves, level, spec)
+        return _unwrap_batched(func(*inputs, **kwargs), out_dims, level, size, func)
     finally:
         close_level(level)
-    results = []
-    for i, (value, x, d) in enumerate(zip(values, outs, out_at)):
-        if d is None:
-            if value is not None:
-                raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
-            results.append(x)
-            continue
-        if value is None:
-            value = x.unsqueeze(0).expand(size, *x.shape)
-        if not -value.dim() <= d < value.dim():
-            raise IndexError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): Dimension out of range (expected to be in range of "
-                             f"[{-value.dim()}, {value.dim() - 1}], but got {d})")
-        out_at[i] = d % value.dim()
-        results.append(value.movedim(0, d) if d else value)
-    return results, out_spec, out_at
+
+
+def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
+    """The arguments of the function: one sample's shapes."""
+    return tree_unflatten([x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)], args_spec)
+
+
+def _add_batch_dim(x, dim, level):
+    return batch(x.movedim(dim, 0) if dim else x, level)
+
+
+def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
+    """The results with the samples of all along their dimensions."""
+    outs, out_spec = tree_flatten(batched_outputs)
+    out_at = output_dims(func, outs, out_spec, out_dims)
+    return tree_unflatten([_maybe_remove_batch_dim(name_of(func), x, vmap_level, batch_size, d) for x, d in zip(outs, out_at)], out_spec)
+
+
+def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_dim):
+    value = value_at(batched_output, vmap_level)
+    if out_dim is None:
+        if value is not None:
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        return batched_output
+    if not isinstance(batched_output, Tensor):
+        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(batched_output)}.")
+    if value is None:
+        value = batched_output.unsqueeze(0).expand(batch_size, *batched_output.shape)
+    if not -value.dim() <= out_dim < value.dim():
+        raise IndexError(f"vmap({name}, ...): Dimension out of range (expected to be in range of "
+                         f"[{-value.dim()}, {value.dim() - 1}], but got {out_dim})")
+    return value.movedim(0, out_dim) if out_dim else value
 
 
 def output_dims(func, outs, spec, out_dims):

@@ -11,7 +11,7 @@ FAMILIES = (
     "common",
     "basics",
     "view_copies",
-    "overriding",
+    "overriding", "dispatching",
     "numeric_info",
     "elementwise",
     "complex_parts",

@@ -18,7 +18,8 @@ METHODS = {}
 # Questions about the library, switches, and what makes tensors of a class: nobody is asked for them.
 SILENT = frozenset(
     "__init__ __new__ __hash__ __iter__ __delitem__ __torch_function__ __getattr__ __dir__ __dict__ __init_subclass__ __subclasshook__"
-    " _make_subclass as_subclass gather_late is_tensor is_storage typename seed manual_seed initial_seed from_numpy broadcast_shapes memory_stats"
+    " _make_subclass _make_wrapper_subclass"
+    " as_subclass gather_late is_tensor is_storage typename seed manual_seed initial_seed from_numpy broadcast_shapes memory_stats"
     " reset_peak_memory_stats empty_cache is_grad_enabled is_inference_mode_enabled is_warn_always_enabled is_vulkan_available init_num_threads"
     " are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled use_deterministic_algorithms"
     " compiled_with_cxx11_abi cond while_loop _assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type"

@@ -86,7 +86,7 @@ class Deciding:
     def keeps(self, name, inputs, result):
         depth, self.depth = self.depth, 0
         try:
-            answer = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=result), operator(inner_name(name, inputs)), *inputs)
+            answer = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=result), operator(inner_name(name, inputs), inputs), *inputs)
         finally:
             self.depth = depth
         if isinstance(answer, bool):
@@ -94,10 +94,10 @@ class Deciding:
         return answer in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD)
 
 
-def operator(name):
-    """``torch.ops.aten.NAME``; the name itself where there is no such."""
+def operator(name, args):
+    """The overload of ``torch.ops.aten.NAME`` for these arguments; the name itself where there is no such."""
     try:
-        return getattr(ft.ops.aten, name)
+        return getattr(ft.ops.aten, name).default_of(args)
     except AttributeError:
         return name
 
@@ -124,7 +124,8 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
                 raise ValueError(f"Expected op in `op_list` to be an operator of torch.ops.aten but got: {op} of type {type(op)}.")
 
         def policy(context, op, *args):
-            return CheckpointPolicy.MUST_SAVE if op in listed else CheckpointPolicy.PREFER_RECOMPUTE
+            wanted = op in listed or getattr(op, "overloadpacket", None) in listed
+            return CheckpointPolicy.MUST_SAVE if wanted else CheckpointPolicy.PREFER_RECOMPUTE
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list
     else:

@@ -9,15 +9,17 @@ from fasttensor.profiler.flops import flops_of
 __all__ = ["FlopCounterMode"]
 
 CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
-UNCOUNTED = ("bilinear", "lstm", "gru", "rnn_tanh", "rnn_relu")         # single operators without a count in PyTorch
+RECURRENT = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 ATTENTION = "_scaled_dot_product_flash_attention"
 
 
 def _count(name, inputs):
     """(operator, count, operator of its backward, [(argument, count for its gradient)]) of a product; None for other operations."""
     kind = name.removeprefix("aten::")
-    if kind in UNCOUNTED:
+    if kind == "bilinear":          # a single operator without a count in PyTorch
         return None, 0, None, []
+    if kind in RECURRENT:
+        return _recurrent(kind, inputs)
     if kind.endswith("_cell") and len(inputs) > 3:
         x, h, *weights = inputs[:4]
         h = h[0] if isinstance(h, (tuple, list)) else h
@@ -44,6 +46,34 @@ def _count(name, inputs):
         operator = "bmm" if inputs[1].ndim > 2 else "mm"
         return operator, count, operator, [(t, count) for t in inputs[:2]]
     return None                         # a product with a vector
+
+
+def _recurrent(kind, inputs):
+    """The products of all steps of a recurrent network; PyTorch's LSTM in single precision is an operator without a count."""
+    packed = isinstance(inputs[1], fasttensor.Tensor) and isinstance(inputs[3], (list, tuple))
+    x, sizes = inputs[0], inputs[1].tolist() if packed else None
+    hx, weights, biases, layers, _, _, both = inputs[2:9] if packed else inputs[1:8]
+    first = hx[0] if isinstance(hx, (tuple, list)) else hx
+    directions = 2 if both else 1
+    each = len(weights) // (layers * directions)
+    projected = each in (3, 5)
+    if kind == "lstm" and not projected and x.dtype is fasttensor.float32:
+        return None, 0, None, []
+    rows = x.numel() // x.shape[-1]                         # steps of all samples
+    later = rows - (sizes[0] if packed else 1 if x.dim() == 2 else x.shape[0 if len(inputs) > 8 and inputs[8] else 1])
+    total, factors = 0, []
+    for k in range(layers * directions):
+        w_in, w_hidden, *rest = weights[k * each:(k + 1) * each]
+        counts = 2 * rows * w_in.numel(), 2 * rows * w_hidden.numel()
+        total += sum(counts)
+        # below the first layer the input is a result, whose gradient is always wanted; so is the state's after the first step
+        factors += [(w_in, counts[0]), (w_hidden, counts[1]), (x if k < directions else w_in, counts[0]),
+                    (w_hidden, 2 * (rows if first.requires_grad else later) * w_hidden.numel())]
+        if projected:
+            count = 2 * rows * rest[-1].numel()
+            total += count
+            factors += [(rest[-1], count), (rest[-1], count)]
+    return "addmm" if biases else "mm", total, "mm", factors
 
 
 def _groups(inputs):
