@@ -284,3 +284,47 @@ def test_sets_and_counts():
     assert to_lists(ft.searchsorted(ft.tensor([1, 3, 3, 5]), ft.tensor([3, 6]), right=True)) == [3, 4]
     assert to_lists(ft.histc(ft.tensor([1., 2., 1., float("nan")]), bins=4, min=0, max=3)) == [0, 2, 1, 0]
     assert to_lists(ft.histogram(ft.tensor([1., 2., 1.]), bins=2).hist) == [2, 1]
+
+
+def test_results_keep_the_order_of_memory():
+    base = ft.arange(120.0).reshape(2, 3, 4, 5)
+    x, i, j = base.contiguous(memory_format=ft.channels_last), ft.tensor([1, 0, 1]), ft.tensor([[0, 1], [1, 0], [1, 1]])
+    for entry, strides in (((i,), (60, 1, 15, 3)), ((slice(None), i), (60, 20, 5, 1)), ((slice(None), j.t()), (120, 20, 40, 5, 1)),
+                           ((i, slice(None), i), (15, 1, 3)), ((i[:, None], i), (60, 20, 5, 1)), ((..., i), (36, 3, 9, 1)),
+                           (([0, 1],), (60, 1, 15, 3)), ((i, None), (60, 3, 1, 15, 3))):
+        got = x[entry]
+        assert ft.equal(got, base[entry])
+        assert got.stride() == strides, f"{entry}: {got.stride()}"
+    v = base.permute(3, 1, 0, 2)
+    assert v[i].stride() == (24, 4, 12, 1) and ft.equal(v[i], v.contiguous()[i])
+    assert ft.arange(6).view(2, 3)[ft.tensor([[0, 1], [1, 1], [0, 0]]).t()].stride() == (3, 6, 1)
+    for name, arguments in (("index_select", (1, i)), ("gather", (1, ft.zeros(2, 1, 4, 5).long())), ("index_add", (0, i[:2], x)),
+                            ("index_copy", (0, i[:2], x)), ("scatter_reduce", (0, ft.zeros(1, 3, 4, 5).long(), x, "amax")),
+                            ("index_reduce", (0, i[:2], x, "amax")), ("scatter_add", (0, ft.zeros(2, 3, 4, 5).long(), x))):
+        assert getattr(x, name)(*arguments).is_contiguous(), name
+    for got in (x.index_put((i,), ft.tensor(2.0)), x.index_fill(1, i, 3.0), x.put(i, ft.ones(3)), x.flip(1), x.sort(1)[0], x.sort(0)[1]):
+        assert got.stride() == x.stride()
+    assert ft.equal(x.flip(1, 3), base.flip(1, 3)) and ft.equal(x.put(i, ft.ones(3)), base.put(i, ft.ones(3)))
+    assert ft.equal(x.sort(2, descending=True)[0], base.sort(2, descending=True)[0])
+
+
+def test_order_of_memory_against_pytorch():
+    theirs = pytest.importorskip("torch")
+    rng, checked = random.Random(0), 0
+    for _ in range(300):
+        shape, order = [rng.choice((2, 3)) for _ in range(4)], rng.sample(range(4), 4)
+        entries = []
+        for n in shape[:rng.choice((1, 2, 3, 4))]:
+            kind = rng.choice(("all", "vector", "matrix", "turned", "mask"))
+            entries.append(None if kind == "all" else [rng.randrange(n) for _ in range(2)] if kind == "vector" else
+                           [[rng.randrange(n) for _ in range(2)] for _ in range(3)] if kind == "matrix" else
+                           ("t", [[rng.randrange(n) for _ in range(3)] for _ in range(2)]) if kind == "turned" else [True] * 2 + [False] * (n - 2))
+        got = []
+        for t in (theirs, ft):
+            x = t.arange(float(shape[0] * shape[1] * shape[2] * shape[3])).reshape(shape).permute(order).contiguous()
+            x = x.permute([order.index(d) for d in range(4)])
+            got.append(x[tuple(slice(None) if e is None else t.tensor(e[1]).t() if e[0] == "t" else t.tensor(e) for e in entries)])
+        assert got[0].tolist() == got[1].tolist()
+        assert got[0].stride() == got[1].stride() or 1 in got[0].shape, (shape, order, entries)
+        checked += 1
+    assert checked == 300

@@ -187,3 +187,39 @@ def test_resize_keeps_the_strides_of_the_same_shape():
     x = torch.arange(6.0)
     assert x[::2].resize_(3).stride() == (2,) and x[1::2].resize_as_(torch.ones(3)).tolist() == [1, 3, 5]
     assert torch.zeros(3).resize_(torch.tensor(2)).shape == (2,)
+
+
+READ_LATER = {
+    "gather": lambda x, o: torch.gather(x, 0, torch.zeros(3, 3).long(), out=o), "index_select": lambda x, o: torch.index_select(x, 0, I, out=o),
+    "take_along_dim": lambda x, o: torch.take_along_dim(x, I[None].expand(3, 3), 0, out=o), "take": lambda x, o: torch.take(x, I.expand(3, 3), out=o),
+    "scatter": lambda x, o: torch.scatter(x, 0, I[None], 1.0, out=o), "scatter_add": lambda x, o: torch.scatter_add(x, 0, I[None], x, out=o),
+    "index_add": lambda x, o: torch.index_add(x, 0, I, x, out=o), "index_copy": lambda x, o: torch.index_copy(x, 0, I, x, out=o),
+    "scatter_reduce": lambda x, o: torch.scatter_reduce(x, 0, I[None], x, "amax", out=o), "cross": lambda x, o: torch.cross(x, M, 0, out=o),
+    "masked_select": lambda x, o: torch.masked_select(x, M > -9, out=o.view(-1)), "linalg.cross": lambda x, o: L.cross(x, M, out=o),
+}
+READ_IN_PLACE = {
+    "cumsum": lambda x, o: torch.cumsum(x, 0, out=o), "cumprod": lambda x, o: torch.cumprod(x, 0, out=o), "sort": lambda x, o:
+        torch.sort(x, out=(o, torch.empty(3, 3).long())),
+    "logcumsumexp": lambda x, o: torch.logcumsumexp(x, 0, out=o), "msort": lambda x, o: torch.msort(x, out=o),
+    "addmm": lambda x, o: torch.addmm(x, M, M, out=o),
+    "addmv": lambda x, o: torch.addmv(x[0], M, V, out=o[0]), "addr": lambda x, o: torch.addr(x, V, V, out=o),
+    "renorm": lambda x, o: torch.renorm(x, 2, 0, 1.0, out=o),
+    "gelu": lambda x, o: F.gelu(x, out=o), "normalize": lambda x, o: F.normalize(x, out=o),
+    "solve_triangular": lambda x, o: L.solve_triangular(M, x, upper=True, out=o),
+    "frexp": lambda x, o: torch.frexp(x, out=(o, torch.empty(3, 3).int())), "topk": lambda x, o: torch.topk(x, 3, out=(o, torch.empty(3, 3).long())),
+}
+
+
+@pytest.mark.parametrize("name", [*READ_LATER, *READ_IN_PLACE])
+def test_out_in_the_memory_of_an_operand(name):
+    memory = torch.arange(12.0)
+    x, shifted = memory[:9].view(3, 3), memory[1:10].view(3, 3)
+    call = READ_LATER.get(name) or READ_IN_PLACE[name]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        call(x, shifted)
+    if name in READ_LATER:
+        with pytest.raises(RuntimeError, match="single memory location"):
+            call(x, x)
+        assert memory.tolist() == list(range(12)), "nothing is written where it is refused"
+    else:
+        call(x, x)

@@ -3,7 +3,7 @@ import warnings
 from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
-from fasttensor.cpu.copy cimport apart
+from fasttensor.cpu.copy cimport apart, disjoint
 from fasttensor.autograd.checks cimport integer
 
 
@@ -31,6 +31,20 @@ def refuse_mixed(str name, Tensor written, tuple operands):
     for operand in operands:
         if isinstance(operand, Tensor):
             apart(name, written, <Tensor>operand)
+
+
+def refuse_shared(str name, out, tuple operands, bint same=False):
+    """Refuses an out= in the memory of an operand: one that shows other elements, and the operand itself unless `same`.
+
+    Called before the work, so that nothing is written when it raises. out may be a tuple of tensors."""
+    for written in out if isinstance(out, (tuple, list)) else (out,):
+        if isinstance(written, Tensor):
+            for read in operands:
+                if isinstance(read, Tensor):
+                    if same:
+                        apart(name, <Tensor>written, <Tensor>read)
+                    else:
+                        disjoint(name, <Tensor>written, <Tensor>read)
 
 
 def scalar_like(value, Tensor x, str name):

@@ -73,6 +73,14 @@ cdef bint apart(str name, Tensor written, Tensor read) except False:
     return True
 
 
+cdef bint disjoint(str name, Tensor written, Tensor read) except False:
+    """Refuse to write a tensor in the memory of an operand that is read after writing began; of what is not dense only the very same."""
+    if written is read or (touches(written, read) and is_dense(written) and is_dense(read)):
+        raise RuntimeError(f"{name}: unsupported operation: some elements of the input tensor {describe(read)} and the written-to tensor"
+                           f" {describe(written)} refer to a single memory location. Please clone() the tensor before performing the operation.")
+    return True
+
+
 cdef void move(Iterator *it, int code) noexcept:
     """A copy within one dtype."""
     cdef int d, size = ITEMSIZE[code]

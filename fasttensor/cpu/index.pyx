@@ -5,7 +5,7 @@ The indexed ones become one list of byte offsets (bounds checked once); rows of 
 it are then copied or accumulated.
 """
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport BOOL, UINT8, INT64, INT32, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, cast, describe
@@ -26,6 +26,7 @@ cdef struct Plan:
     char *x
     char *other                                  # result of a read, values of a write: contiguous ...
     bint scalar                                  # ... or one element
+    bint ordered                                 # the result's dimensions lie in another order than its shape's
     ft_acc_fn row
     ft_put_fn put
     ft_pick_fn pick
@@ -133,7 +134,7 @@ cdef void write_columns(void *context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 cdef Tensor as_index(Tensor t, str op):
     if t.code == INT64:
-        return contiguous(t)
+        return t
     if t.code == INT32:
         return cast(t, INT64)
     raise IndexError(f"{op}: tensors used as indices must be long, int, byte or bool tensors, got {describe(t)}; "
@@ -141,7 +142,7 @@ cdef Tensor as_index(Tensor t, str op):
 
 
 cdef list broadcast_indices(list found, str op):
-    """The index tensors in one common shape, contiguous."""
+    """The index tensors in one common shape."""
     cdef Py_ssize_t shape[64]
     cdef Py_ssize_t steps[64]
     cdef int rank = 0, d, k
@@ -166,18 +167,78 @@ cdef list broadcast_indices(list found, str op):
             k = d - (rank - t.rank)
             steps[d] = 0 if k < 0 or (t.sizes[k] == 1 and shape[d] != 1) else t.steps[k]
             same = same and k >= 0 and t.sizes[k] == shape[d]
-        out.append(t if same else contiguous(new_view(t, rank, shape, steps, t.offset)))
+        out.append(t if same else new_view(t, rank, shape, steps, t.offset))
     return out
 
 
-cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssize_t *shape) except -1:
-    """Fills p (p.offs is the caller's to free) and the shape of the addressed part; returns its rank."""
+cdef bint memory_order(Plan *p, Tensor x, list found, bint *indexed, int at, int rank, const Py_ssize_t *shape, int *order):
+    """The dimensions of a result in memory, outermost first, where they are not in order: False if they are, or where the
+    dimensions of the index do not stay together. `at`: the first of them in the result. Sets the loops of p."""
+    cdef Py_ssize_t steps[64 * 64]
+    cdef int source[64]             # the dimension of x, or -1
+    cdef int within[64]             # dimensions of the index, in the order of the result
+    cdef int operands = 1 + len(found), many = (<Tensor>found[0]).rank, d, e = 0, k
+    cdef bint inside = False, past = False
+    if rank > 64 or operands > 64:
+        return False
+    for d in range(rank):
+        source[d] = -1
+        steps[d] = 0
+        if d < at or d >= at + many:
+            while indexed[e]:
+                e += 1
+            source[d], steps[d] = e, x.steps[e]
+            e += 1
+        for k in range(1, operands):
+            steps[k * rank + d] = (<Tensor>found[k - 1]).steps[d - at] if source[d] < 0 else 0
+    if ft_memory_order(rank, shape, operands, steps, order):
+        return False
+    for d in range(rank):
+        if source[order[d]] < 0:
+            if past:
+                return False
+            inside = True
+        elif inside:
+            past = True
+    p.rb = p.ra = 0
+    p.nb = p.na = 1
+    past = False
+    e = 0
+    for d in range(rank):
+        k = source[order[d]]
+        if k < 0:
+            past = True
+            within[e] = order[d] - at
+            e += 1
+        elif past:
+            p.na *= x.sizes[k]
+            push(p.asize, p.astep, &p.ra, x.sizes[k], x.steps[k] * p.item)
+        else:
+            p.nb *= x.sizes[k]
+            push(p.bsize, p.bstep, &p.rb, x.sizes[k], x.steps[k] * p.item)
+    for k in range(len(found)):
+        found[k] = contiguous(permuted(found[k], within))
+    return True
+
+
+cdef Tensor permuted(Tensor t, const int *order):
+    cdef Py_ssize_t sizes[64]
+    cdef Py_ssize_t steps[64]
+    cdef int d
+    for d in range(t.rank):
+        sizes[d], steps[d] = t.sizes[order[d]], t.steps[order[d]]
+    return new_view(t, t.rank, sizes, steps, t.offset)
+
+
+cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssize_t *shape, int *order) except -1:
+    """Fills p (p.offs is the caller's to free) and the shape of the addressed part; returns its rank. With `order`, p walks
+    in the order in memory that PyTorch gives x[indices], where p.ordered says that it is another one than that of the shape."""
     cdef list found = [], where = []
     cdef Tensor t, first
     cdef int d = 0, k, rank = 0, start
     cdef Py_ssize_t bad
     cdef bint indexed[64]
-    cdef bint adjacent
+    cdef bint adjacent, plain = x.contig
     for entry in indices:
         if entry is None:
             d += 1
@@ -205,21 +266,13 @@ cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssiz
     p.item = ITEMSIZE[x.code]
     p.x = x.ptr
     p.ni = first.count
-    p.offs = <Py_ssize_t *>calloc(p.ni + 1, sizeof(Py_ssize_t))
-    if p.offs == NULL:
-        raise MemoryError(f"{op}: no memory for {p.ni} offsets")
+    p.offs = NULL
+    p.ordered = False
     for d in range(x.rank):
         indexed[d] = False
     for k in range(len(found)):
-        d, t = where[k], found[k]
-        indexed[d] = True
-        bad = ft_add_offsets(p.offs, <int64_t *>t.ptr, p.ni, x.sizes[d], x.steps[d] * p.item, wrap)
-        if bad >= 0:
-            value = (<int64_t *>t.ptr)[bad]
-            free(p.offs)
-            p.offs = NULL
-            # PyTorch's types
-            raise (RuntimeError if op.startswith("index_add") else IndexError)(f"{op}: index {value} is out of bounds for dimension {d} with size {x.sizes[d]}")
+        indexed[<int>where[k]] = True
+        plain = plain and (<Tensor>found[k]).contig
     start = where[0]
     adjacent = where[len(where) - 1] - start == len(where) - 1
     p.rb = p.ra = 0
@@ -239,22 +292,50 @@ cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssiz
             rank += 1
             p.na *= x.sizes[d]
             push(p.asize, p.astep, &p.ra, x.sizes[d], x.steps[d] * p.item)
+    if order != NULL and not plain:
+        p.ordered = memory_order(p, x, found, indexed, start if adjacent else 0, rank, shape, order)
+    # The shape is that of the values, in whatever order they lie.
+    p.offs = <Py_ssize_t *>malloc((p.ni + 1) * sizeof(Py_ssize_t))
+    if p.offs == NULL:
+        raise MemoryError(f"{op}: no memory for {p.ni} offsets")
+    for k in range(len(found)):
+        d, t = where[k], contiguous(found[k])
+        bad = ft_add_offsets(p.offs, <int64_t *>t.ptr, p.ni, x.sizes[d], x.steps[d] * p.item, wrap, k == 0)
+        if bad >= 0:
+            value = (<int64_t *>t.ptr)[bad]
+            free(p.offs)
+            p.offs = NULL
+            # PyTorch's types
+            raise (RuntimeError if op.startswith("index_add") else IndexError)(f"{op}: index {value} is out of bounds for dimension {d} with size {x.sizes[d]}")
     return rank
 
 
 def index_get(Tensor x, indices, bint wrap=True, str op="index"):
     """x[indices]: `indices` holds, by dimension, None (keep), an integer tensor, or a mask (bool or uint8).
 
-    Integer tensors broadcast together; their dimensions stand where they were when adjacent, else first."""
+    Integer tensors broadcast together; their dimensions stand where they were when adjacent, else first. The result's order
+    in memory is x's, and that of the indices, as in PyTorch."""
+    return read(x, indices, wrap, op, True)
+
+
+cdef Tensor read(Tensor x, indices, bint wrap, str op, bint keep):
+    """`index_get`, contiguous unless `keep`."""
     cdef Plan p
     cdef Py_ssize_t shape[128]
-    cdef int rank = make_plan(&p, x, indices, wrap, op, shape)
+    cdef Py_ssize_t steps[128]
+    cdef int order[128]
+    cdef int rank = make_plan(&p, x, indices, wrap, op, shape, order if keep else NULL), d
     cdef Tensor out
-    cdef Py_ssize_t total = p.nb * p.ni, grain
+    cdef Py_ssize_t total = p.nb * p.ni, grain, step = 1
     try:
         if rank > 64:
             raise RuntimeError(f"{op}: the result would have {rank} dimensions, at most 64 are possible")
         out = new_tensor(rank, shape, x.code, x.dev)
+        if p.ordered:
+            for d in range(rank - 1, -1, -1):
+                steps[order[d]] = step
+                step *= shape[order[d]] if shape[order[d]] > 1 else 1
+            out = new_view(out, rank, shape, steps, 0)
         if out.count:
             p.other = out.ptr
             p.row = FT_ACC[OP_SET][x.code]
@@ -283,7 +364,7 @@ def index_put(Tensor x, indices, Tensor values, int how=OP_SET, bint wrap=True, 
         raise RuntimeError(f"{op}: expected values of dtype {x.dtype}, got {describe(values)}")
     if FT_ACC[how][x.code] == NULL:
         raise NotImplementedError(f"{op}: not implemented for {x.dtype}")
-    rank = make_plan(&p, x, indices, wrap, op, shape)
+    rank = make_plan(&p, x, indices, wrap, op, shape, NULL)
     try:
         p.scalar = v.count == 1
         if not p.scalar or v.rank > rank:
@@ -335,4 +416,4 @@ def index_select(Tensor x, int dim, Tensor index):
     if index.rank == 0:
         index = new_view(index, 1, &one, &one, index.offset)
     at = (None,) * dim + (index,)
-    return index_get(x, at, False, "index_select")
+    return read(x, at, False, "index_select", False)

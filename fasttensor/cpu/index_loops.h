@@ -211,20 +211,42 @@ FT_PICK(16, ft_16)
 typedef void (*ft_pick_fn)(char *, const char *, const ptrdiff_t *, ptrdiff_t);
 static const ft_pick_fn FT_PICKS[5] = {pick_1, pick_2, pick_4, pick_8, pick_16};
 
-/* off[i] += wrapped index * step, or the first bad i. `wrap` allows -size <= index < 0. */
+/* off[i] = (first) or += wrapped index * step, or the first bad i. `wrap` allows -size <= index < 0. */
 static inline ptrdiff_t ft_add_offsets(ptrdiff_t *off, const int64_t *ix, ptrdiff_t n, ptrdiff_t size,
-                                       ptrdiff_t step, int wrap) {
-    ptrdiff_t bad = -1;
+                                       ptrdiff_t step, int wrap, int first) {
+    int64_t bad = 0, low = wrap ? -size : 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         int64_t k = ix[i];
-        if (wrap && k < 0) k += size;
-        if ((uint64_t)k >= (uint64_t)size) {
-            if (bad < 0) bad = i;
-            k = 0;
-        }
-        off[i] += k * step;
+        bad |= (k < low) | (k >= size);
+        k += k < 0 ? size : 0;
+        off[i] = (first ? 0 : off[i]) + k * step;
     }
-    return bad;
+    if (!bad) return -1;
+    for (ptrdiff_t i = 0;; i++)
+        if (ix[i] < low || ix[i] >= size) return i;
+}
+
+/* The order of the dimensions, outermost first, of a result that takes its operands' order in memory: smaller steps
+ * inside, the first operand with an opinion decides, and a step of 0 has none. Whether it is that of the shape. */
+static inline int ft_memory_order(int rank, const ptrdiff_t *shape, int operands, const ptrdiff_t *steps, int *order) {
+    int plain = 1;
+    for (int d = 0; d < rank; d++) order[d] = d;
+    for (int d = rank - 2; d >= 0; d--)
+        for (int at = d, e = d + 1; e < rank; e++) {
+            int a = order[e], b = order[at], turn = 0;          /* a lies inside b so far */
+            for (int k = 0; k < operands && !turn; k++) {
+                ptrdiff_t inner = steps[k * rank + a], outer = steps[k * rank + b];
+                if (inner && outer) turn = inner < outer ? -1 : inner > outer || shape[a] > shape[b];
+            }
+            if (turn < 0) break;
+            if (turn) {
+                order[e] = b;
+                order[at] = a;
+                at = e;
+                plain = 0;
+            }
+        }
+    return plain;
 }
 
 /* mask[i] = x[i] != 0 */

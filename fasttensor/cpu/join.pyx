@@ -4,6 +4,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into, internal_overlap
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe, wrote
+from fasttensor._core.construct cimport like_layout
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
@@ -223,19 +224,27 @@ cdef void strided_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 def flip(Tensor x, dims):
-    """x with the order of the elements reversed along dims (each 0 <= d < rank)."""
+    """x with the order of the elements reversed along dims (each 0 <= d < rank), in x's order in memory."""
     cdef Strided k
-    cdef Tensor out = new_like(x, x.code)
-    cdef int d
+    cdef Tensor out = like_layout(x, x.code)
+    cdef int order[64]
+    cdef int d, e
     if x.rank == 0 or x.count == 0:
         copy_into(out, x)
         return out
     k.rank, k.src, k.dst, k.item, k.row = x.rank, x.ptr, out.ptr, ITEMSIZE[x.code], FT_ACC[OP_SET][x.code]
     for d in range(x.rank):
-        k.sizes[d], k.sstep[d] = x.sizes[d], x.steps[d] * k.item
-    for d in dims:
-        k.src += (k.sizes[d] - 1) * k.sstep[d]
-        k.sstep[d] = -k.sstep[d]
+        e = d
+        while e and out.steps[order[e - 1]] < out.steps[d]:
+            order[e] = order[e - 1]
+            e -= 1
+        order[e] = d
+    for d in range(x.rank):
+        e = order[d]
+        k.sizes[d], k.sstep[d] = x.sizes[e], x.steps[e] * k.item
+        if e in dims:
+            k.src += (k.sizes[d] - 1) * k.sstep[d]
+            k.sstep[d] = -k.sstep[d]
     if x.count < BIG:
         strided_rows(&k, 0, x.count // k.sizes[k.rank - 1])
     else:

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t
 from fasttensor._core.dtype cimport BOOL, INT64, COMPLEX64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, describe
+from fasttensor._core.construct cimport like_layout
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "sort_keys.h" nogil:
@@ -93,8 +94,11 @@ cdef tuple run_job(Job *j, Tensor x, int dim, str op):
         shape[d] = x.sizes[d]
     if x.rank:
         shape[dim] = j.out_n
-    values = new_tensor(x.rank, shape, x.code, x.dev)
-    indices = new_tensor(x.rank, shape, INT64, x.dev)
+    if j.task == SORT and not x.contig:
+        values, indices = like_layout(x, x.code), like_layout(x, INT64)
+    else:
+        values = new_tensor(x.rank, shape, x.code, x.dev)
+        indices = new_tensor(x.rank, shape, INT64, x.dev)
     if values.count == 0:
         return values, indices
     j.code, j.item, j.rank, j.failed = x.code, ITEMSIZE[x.code], 0, False

@@ -1,7 +1,7 @@
 """Activations that take more than one row of the table: gelu, prelu, glu."""
 from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.generated_functions import FUNCTIONS
-from fasttensor.functional.common import check_tensor, describe, give
+from fasttensor.functional.common import check_tensor, describe, give, refuse_shared
 
 _gelu_erf, _gelu_tanh, _prelu = FUNCTIONS["_gelu_erf"], FUNCTIONS["_gelu_tanh"], FUNCTIONS["_prelu"]
 _sigmoid, _tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
@@ -19,6 +19,8 @@ def gelu(input, *, approximate="none", out=None):
     >>> F.gelu(torch.tensor([0., 1.]))
     tensor([0.0000, 0.8413])
     """
+    if out is not None:
+        refuse_shared("gelu", out, (input,), True)
     if approximate == "none":
         return give(out, _gelu_erf(input), "gelu", True)
     if approximate == "tanh":

@@ -6,7 +6,7 @@ from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.products import try_addmm
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
-from fasttensor.functional.common import give, in_place
+from fasttensor.functional.common import give, in_place, refuse_shared
 from fasttensor.functional.matmul import check_batches, check_dtypes, check_matrix_sizes, check_tensors, show
 
 __all__ = ["_addmm_activation", "addbmm", "addmm", "addmv", "addr", "baddbmm"]
@@ -60,6 +60,8 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if mat1.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"addmm: mat1 and mat2 must be matrices, got {show(mat1, mat2)}")
     check_dtypes("addmm", input, mat1, mat2)
+    if out is not None:
+        refuse_shared("addmm", out, (input,), True)
     beta, alpha = factors("addmm", input, beta, alpha)
     check_matrix_sizes("addmm", mat1, mat2)
     addend = expanded("addmm", input, (mat1.shape[0], mat2.shape[1]))
@@ -85,6 +87,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"addmv: vector + matrix @ vector expected, got {show(input, mat, vec)}")
     check_dtypes("addmv", input, mat, vec)
+    if out is not None:
+        refuse_shared("addmv", out, (input,), True)
     beta, alpha = factors("addmv", input, beta, alpha)
     if mat.shape[1] != vec.shape[0]:
         raise RuntimeError(f"addmv: size mismatch, got mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
@@ -103,6 +107,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     check_tensors("addr", input, vec1, vec2)
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
+    if out is not None:
+        refuse_shared("addr", out, (input,), True)
     whole = next((t for t in (input, vec1, vec2) if t.is_complex()), input)
     beta, alpha = factors("addr", whole, beta, alpha)
     if input.dtype == vec1.dtype == vec2.dtype and (input.is_floating_point() or input.is_complex()):

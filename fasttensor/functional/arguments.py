@@ -3,13 +3,13 @@ import functools
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import need_tensor, wrap_of as wrap
-from fasttensor.autograd.index_arguments import check_writable, scalar_like
+from fasttensor.autograd.index_arguments import check_writable, refuse_shared, scalar_like
 from fasttensor.functional.common import give as deliver, in_place
 from fasttensor.functional.results import RESULTS
 
 # What the families import from here, some of it from elsewhere.
-__all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_place", "ints", "need_tensor", "RESULTS",
-           "scalar_like", "tensor_list", "with_out", "wrap", "wrap_many"]
+__all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_place", "ints", "need_tensor",
+           "refuse_shared", "RESULTS", "scalar_like", "tensor_list", "with_out", "with_out_apart", "wrap", "wrap_many"]
 
 
 def wrap_many(x, dims, name):
@@ -48,5 +48,20 @@ def with_out(function):
 
     @functools.wraps(function)
     def run(*args, out=None, **kwargs):
+        if out is None:
+            return function(*args, **kwargs)
+        return deliver(out, function(*args, **kwargs), name, True)
+    return run
+
+
+def with_out_apart(function):
+    """`with_out` for functions whose output may not lie in the memory of what they read."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def run(*args, out=None, **kwargs):
+        if out is None:
+            return function(*args, **kwargs)
+        refuse_shared(name, out, (*args, *kwargs.values()))
         return deliver(out, function(*args, **kwargs), name, True)
     return run

@@ -3,7 +3,7 @@
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
-from fasttensor.autograd.index_arguments import refuse_mixed
+from fasttensor.autograd.index_arguments import refuse_mixed, refuse_shared    # noqa: F401 (the second for the families)
 from fasttensor.autograd.outputs import fit, same_dtype
 from fasttensor.autograd.rule import needs_history
 

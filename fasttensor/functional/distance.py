@@ -4,7 +4,7 @@ from fasttensor.autograd.checks import flag, int_of, need_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.distance import Cdist, DirectCdist, Pdist
 from fasttensor.autograd.rules.reduce import Norm
-from fasttensor.functional.common import check_tensor, in_place
+from fasttensor.functional.common import check_tensor, in_place, refuse_shared
 from fasttensor.functional.view_copies import broadcast_shapes
 from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
 
@@ -81,6 +81,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise RuntimeError(f"renorm(): input needs at least 2 dimensions, got {input.ndim} dimensions")
     if isinstance(maxnorm, complex) or maxnorm < 0:
         raise RuntimeError(f"renorm(): expected maxnorm to be >= 0 but got {maxnorm}")
+    if out is not None:
+        refuse_shared("renorm", out, (input,), True)
     d = wrap_all(input, dim, "renorm")[0]
     sizes = vector("renorm", input, p, [k for k in range(input.ndim) if k != d], True, None, None)
     # a norm that is NaN leaves its slice as it is

@@ -5,7 +5,7 @@ from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
 from fasttensor.autograd.checks import need_tensor, real_number
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
-from fasttensor.functional.common import check_tensor, describe, give, in_place
+from fasttensor.functional.common import check_tensor, describe, give, in_place, refuse_shared
 from fasttensor.functional.results import RESULTS
 
 __all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "nextafter", "round", "positive",
@@ -333,6 +333,8 @@ def frexp(input, *, out=None):
     need_tensor(input, "frexp", "input", 1)
     if not input.is_floating_point():
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {describe(input)}")
+    if out is not None:
+        refuse_shared("frexp", out, (input,), True)
     magnitude = input.detach().abs()
     plain = (magnitude > 0) & F["isfinite"](magnitude)
     tiny = magnitude < 1e-30 if input.dtype is not DTYPES["float16"] else magnitude < 0

@@ -5,7 +5,7 @@ from fasttensor.autograd.checks import check_vector, flag, index_select_dim, opt
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
-from fasttensor.functional.arguments import Tensor, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.arguments import Tensor, check_writable, deliver, description, need_tensor, refuse_shared, scalar_like, with_out_apart, wrap
 from fasttensor.functional.common import in_place
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
@@ -219,9 +219,10 @@ def index_put(input, indices, values, accumulate=False):
     return index_put_(fresh(input, *indices, values), indices, values, accumulate)
 
 
-def fresh(x, *others):
-    """A copy to write the others into, which no expanded dimension survives; inside vmap, one a sample where only they are batched."""
-    copy = x.clone() if x.is_contiguous() else x.contiguous()
+def fresh(x, *others, plain=False):
+    """A copy to write the others into, in x's order in memory unless `plain`, and without its expanded dimensions; inside
+    vmap, one a sample where only they are batched."""
+    copy = x.contiguous() if plain and not x.is_contiguous() else x.clone()
     return spread(copy, *others) if is_inside() else copy
 
 
@@ -235,25 +236,37 @@ def index_select(input, dim, index, *, out=None):
     tensor([[2],
             [4]])
     """
-    made = apply(IndexSelect, input, index_select_dim(input, dim, index), index)
+    dim = index_select_dim(input, dim, index)
+    if out is not None:
+        refuse_shared("index_select", out, (input, index))
+    made = apply(IndexSelect, input, dim, index)
     return made if out is None else deliver(out, made, "index_select", True)
 
 
 def check_slices(x, dim, n, source, name, copies):
     """source must have x's shape but for n along dim; a 0-d tensor passes for one element where `copies`."""
-    what = f"{name}(): source {description(source)} must have the shape of self {description(x)} but for {n} (the number of indices) along dimension {dim}"
+    a, b = x.shape, source.shape
+    if len(a) == len(b) > 0 and b[dim] == n and a[:dim] == b[:dim] and a[dim + 1:] == b[dim + 1:]:
+        return
+    error = refusal(x, dim, n, source, copies)
+    if error:
+        raise error(f"{name}(): source {description(source)} must have the shape of self {description(x)} but for {n} "
+                    f"(the number of indices) along dimension {dim}")
+
+
+def refusal(x, dim, n, source, copies):
+    """The type of the error, if any, for a source that is not plainly of the right shape."""
     if source.dim() == 0 and n != 1:
-        raise IndexError(what)
+        return IndexError
     if copies:
         if source.dim() and x.dim() and source.dim() != x.dim():
-            raise IndexError(what)
+            return IndexError
     elif dim >= max(source.dim(), 1) or (source.dim() and source.shape[dim] != n):
-        raise RuntimeError(what)
+        return RuntimeError
     apart = copies or (source.dim() and x.dim())
     if others(x, dim, apart) != others(source, dim, apart):
-        raise RuntimeError(what)
-    if source.dim() and source.shape[dim] != n:
-        raise IndexError(what)
+        return RuntimeError
+    return IndexError if source.dim() and source.shape[dim] != n else None
 
 
 def others(x, dim, apart):
@@ -285,7 +298,7 @@ def index_add_(self, dim, index, source, *, alpha=1):
     return self
 
 
-@with_out
+@with_out_apart
 def index_add(input, dim, index, source, *, alpha=1):
     """input with ``alpha * source`` added slice by slice at the positions in index along dim.
 
@@ -297,7 +310,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     """
     need_tensor(input, "index_add", "input", 1)
     need_tensor(source, "index_add", "source", 4)
-    return index_add_(fresh(input, index, source), dim, index, source, alpha=alpha)
+    return index_add_(fresh(input, index, source, plain=True), dim, index, source, alpha=alpha)
 
 
 def index_copy_(self, dim, index, source):
@@ -306,7 +319,7 @@ def index_copy_(self, dim, index, source):
     return self
 
 
-@with_out
+@with_out_apart
 def index_copy(input, dim, index, source):
     """input with the slices at index along dim replaced by those of source.
 
@@ -315,7 +328,7 @@ def index_copy(input, dim, index, source):
     tensor([0., 0., 5.])
     """
     need_tensor(input, "index_copy", "input", 1)
-    return index_copy_(fresh(input, index, source), dim, index, source)
+    return index_copy_(fresh(input, index, source, plain=True), dim, index, source)
 
 
 def index_fill_(self, dim, index, value):
@@ -344,7 +357,7 @@ def index_fill_(self, dim, index, value):
     return apply(IndexPut, self, value, SET, *((None,) * dim), index)
 
 
-@with_out
+@with_out_apart
 def index_fill(input, dim, index, value):
     """input with the slices at index along dim filled with value (a number or a 0-d tensor).
 
@@ -356,7 +369,7 @@ def index_fill(input, dim, index, value):
     return index_fill_(fresh(input, index, value), dim, index, value)
 
 
-@with_out
+@with_out_apart
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """input combined with the slices of source at index along dim by "prod", "mean", "amax" or "amin".
 

@@ -3,13 +3,13 @@ from fasttensor.autograd.batched import spread
 from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
-from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out_apart, wrap
 from fasttensor.functional.common import check_tensor
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwhere", "take", "take_along_dim", "put"]
 
 
-@with_out
+@with_out_apart
 def take(input, index):
     """The elements of input, seen as 1-d, at the positions in index; the result has index's shape.
 
@@ -47,12 +47,21 @@ def put(input, index, source, accumulate=False):
         raise RuntimeError(f"put(): Expected a long tensor for index, but got {description(index)}")
     if index.numel() != source.numel():
         raise IndexError(f"put(): Expected source and index to have the same number of elements, but got {description(source)} and {description(index)}")
-    flat = spread(input.reshape(-1).clone(), index, source)
+    flat = spread(input.reshape(-1).clone() if input.is_contiguous() else input.reshape(-1), index, source)
     if index.numel():
         if not input.numel():
             raise IndexError("put(): tried to put elements into an empty tensor")
         flat = apply(IndexPut, flat, source.reshape(-1), ADD if accumulate else SET, index.reshape(-1))
-    return flat.reshape(input.shape)
+    return in_order_of(input, flat.reshape(input.shape))
+
+
+def in_order_of(x, y):
+    """y, of x's shape and contiguous, in x's order in memory."""
+    if x.is_contiguous():
+        return y
+    order = sorted(range(x.dim()), key=lambda d: -x.stride(d))
+    back = sorted(range(x.dim()), key=order.__getitem__)
+    return y.permute(order).contiguous().permute(back)
 
 
 def put_(self, index, source, accumulate=False):
@@ -61,7 +70,7 @@ def put_(self, index, source, accumulate=False):
     return self.copy_(put(self, index, source, accumulate))
 
 
-@with_out
+@with_out_apart
 def take_along_dim(input, indices, dim=None):
     """The elements of input at indices along dim, the two broadcasting in the other dimensions; without dim, of the
     flattened input.
@@ -100,7 +109,7 @@ def bool_mask(mask, name):
     return mask
 
 
-@with_out
+@with_out_apart
 def masked_select(input, mask):
     """The elements of input where the bool mask is True, as a 1-d tensor; the two broadcast together.
 
@@ -134,7 +143,7 @@ def masked_fill_(self, mask, value):
     return apply(MaskedFill, self, mask, scalar_like(value, self, "masked_fill_"), True)
 
 
-@with_out
+@with_out_apart
 def masked_scatter(input, mask, source):
     """input with source's elements, in order, where the bool mask is True; mask and input broadcast together.
 

@@ -3,6 +3,7 @@ from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import check_channels, flag, int_of, need_tensor, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import norm as rules
+from fasttensor.functional.common import refuse_shared
 from fasttensor.functional.dims import deliver, tensor_argument
 
 __all__ = ["layer_norm", "group_norm", "rms_norm"]
@@ -209,6 +210,8 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     tensor([0.6000, 0.8000])
     """
     from fasttensor.functional.distance import norm
+    if out is not None:
+        refuse_shared("normalize", out, (input,), True)
     size = norm(input, p, dim, keepdim=True).clamp(min=eps)
     return deliver("normalize", out, input / size)
 

@@ -4,7 +4,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.reduce import Pick, Select
-from fasttensor.functional.common import need_out
+from fasttensor.functional.common import need_out, refuse_shared
 from fasttensor.functional.dims import deliver, flag, require_size, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
@@ -120,6 +120,8 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     tensor_argument("mode", input)
     if input.dtype.is_complex:
         raise NotImplementedError(f"mode(): not implemented for complex dtypes, got {description(input)}")
+    if out is not None:
+        refuse_shared("mode", out, (input,), True)
     d = wrap(input, dim, "mode")
     require_size(input, (d,) if input.ndim else None, "mode")
     values, indices = backend(input).mode(input, d, keepdim)

@@ -5,7 +5,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import reduce as rules
 from fasttensor.autograd.sums import mean, sum
-from fasttensor.functional.common import need_out
+from fasttensor.functional.common import need_out, refuse_shared
 from fasttensor.functional.dims import (
     deliver,
     numpy_dim,
@@ -164,6 +164,8 @@ def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim,
     d = wrap(input, dim, name)
     if not input.numel():
         require_size(input, (d,) if input.ndim else None, name)
+    if out is not None:
+        refuse_shared(name, out, (input,), True)
     made = tuple.__new__(result, apply(along, input, d, keepdim, least))        # without a look at the parts
     return made if out is None else deliver(name, out, made, True)
 
@@ -204,6 +206,8 @@ def aminmax(input, *, dim=None, keepdim=False, out=None, **names):
     if names:
         dim, keepdim = numpy_names("aminmax", names, dim, keepdim)
     tensor_argument("aminmax", input, keepdim)
+    if out is not None:
+        refuse_shared("aminmax", out, (input,), True)
     dims = () if dim is None else wrap(input, dim, "aminmax")
     pair = AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
     return deliver("aminmax", out, pair, True)

@@ -4,7 +4,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import int_of, optional_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import scan as rules
-from fasttensor.functional.common import in_place
+from fasttensor.functional.common import in_place, refuse_shared
 from fasttensor.functional.dims import deliver, numpy_dim, require_float, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
@@ -35,6 +35,8 @@ def cumsum(input, dim=None, *, dtype=None, out=None, **names):
     """
     if names or dim is None:
         dim = numpy_dim("cumsum", names, dim)
+    if out is not None:
+        refuse_shared("cumsum", out, (input,), True)
     x = accumulated("cumsum", tensor_argument("cumsum", input), dtype, out)
     return deliver("cumsum", out, apply(rules.Cumsum, x, wrap(x, dim, "cumsum"), False), True)
 
@@ -48,6 +50,8 @@ def cumprod(input, dim=None, *, dtype=None, out=None, **names):
     """
     if names or dim is None:
         dim = numpy_dim("cumprod", names, dim)
+    if out is not None:
+        refuse_shared("cumprod", out, (input,), True)
     x = accumulated("cumprod", tensor_argument("cumprod", input), dtype, out)
     return deliver("cumprod", out, apply(rules.Cumprod, x, wrap(x, dim, "cumprod")), True)
 
@@ -93,6 +97,8 @@ def logcumsumexp(input, dim=None, *, out=None, **names):
     if names or dim is None:
         dim = numpy_dim("logcumsumexp", names, dim)
     require_float(tensor_argument("logcumsumexp", input), "logcumsumexp")
+    if out is not None:
+        refuse_shared("logcumsumexp", out, (input,), True)
     return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False), True)
 
 

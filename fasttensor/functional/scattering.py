@@ -3,14 +3,14 @@ from fasttensor.autograd.batched import is_inside, spread
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Gather, Scatter, SET, ADD, MULTIPLY
 from fasttensor.autograd.rules.scatter_reduce import ScatterReduce
-from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out, wrap
+from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out_apart, wrap
 from fasttensor.functional.common import in_place
 
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-@with_out
+@with_out_apart
 def gather(input, dim, index, *, sparse_grad=False):
     """out[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and accordingly for others.
 
@@ -61,7 +61,7 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
     return write(self, dim, index, src, {None: SET, "add": ADD, "multiply": MULTIPLY}[reduce], "scatter")
 
 
-@with_out
+@with_out_apart
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     """input with out[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and accordingly for others.
 
@@ -82,7 +82,7 @@ def scatter_add_(self, dim, index, src):
     return write(self, dim, index, src, ADD, "scatter_add")
 
 
-@with_out
+@with_out_apart
 def scatter_add(input, dim, index, src):
     """input with src added: out[index[i][j][k]][j][k] += src[i][j][k] for dim 0, and accordingly for others.
 
@@ -94,7 +94,7 @@ def scatter_add(input, dim, index, src):
     return scatter_add_(copy_for(input, index, src), dim, index, src)
 
 
-@with_out
+@with_out_apart
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     """Each element of input combined with all values of src that index sends to it.
 

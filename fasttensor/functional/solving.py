@@ -7,7 +7,7 @@ from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.linalg import CholeskyInverse, CholeskySolve, InvEx, Solve, SolveTriangular, permutation
-from fasttensor.functional.common import wrap_dims
+from fasttensor.functional.common import refuse_shared, wrap_dims
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.linalg_arguments import batches, check, is_vector, matrix, numbers, square
 from fasttensor.functional.results import RESULTS
@@ -121,6 +121,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     square(name, A, B)
     if B.shape[-2 if left else -1] != A.shape[-1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'}: {description(A)} and {description(B)}")
+    if out is not None:
+        refuse_shared(name, out, (B,), True)
     A, B = batches(name, A, B)
     return deliver(name, out, apply(SolveTriangular, A, B, bool(upper), bool(left), bool(unitriangular)), True)
 

@@ -2,7 +2,7 @@
 from fasttensor.autograd.checks import topk_arguments, int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
-from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, RESULTS, with_out, wrap
+from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, refuse_shared, RESULTS, with_out, wrap
 from fasttensor.functional.dims import flag
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
@@ -31,6 +31,8 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
         flag("sort", "stable", stable)
     need_tensor(input, "sort")
     flag("sort", "descending", descending)
+    if out is not None:
+        refuse_shared("sort", out, (input,), True)
     made = named(SortResult, apply(Sort, input, wrap(input, dim, "sort"), bool(descending), bool(stable)))
     return made if out is None else deliver(out, made, "sort", True)
 
@@ -56,8 +58,7 @@ def argsort(input, dim=-1, descending=False, stable=False, *, out=None):
     return made if out is None else deliver(out, made, "argsort", True)
 
 
-@with_out
-def msort(input):
+def msort(input, *, out=None):
     """input sorted along its first dimension.
 
     >>> import fasttensor as torch
@@ -66,7 +67,9 @@ def msort(input):
             [2, 3]])
     """
     need_tensor(input, "msort")
-    return apply(Sort, input, 0, False, True)[0]
+    if out is not None:
+        refuse_shared("msort", out, (input,), True)
+    return deliver(out, apply(Sort, input, 0, False, True)[0], "msort", True)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
@@ -83,6 +86,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     if sorted is not True:
         flag("topk", "sorted", sorted)
     k, dim = topk_arguments(input, k, dim)
+    if out is not None:
+        refuse_shared("topk", out, (input,), True)
     made = named(TopkResult, apply(Topk, input, k, dim, bool(largest)))
     return made if out is None else deliver(out, made, "topk", True)
 
@@ -93,8 +98,7 @@ def drop(values, indices, dim, keepdim):
     return values.squeeze(dim), indices.squeeze(dim)
 
 
-@with_out
-def kthvalue(input, k, dim=-1, keepdim=False):
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """(values, indices) of the k-th smallest elements along dim, k from 1.
 
     >>> import fasttensor as torch
@@ -110,7 +114,9 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size, got {description(input)}.")
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {size} of {description(input)}")
-    return pair("kthvalue", *drop(*apply(Kthvalue, input, k - 1, dim), dim, keepdim))
+    if out is not None:
+        refuse_shared("kthvalue", out, (input,), True)
+    return deliver(out, pair("kthvalue", *drop(*apply(Kthvalue, input, k - 1, dim), dim, keepdim)), "kthvalue", True)
 
 
 def lower_median(input, dim, keepdim, ignore_nan, name):

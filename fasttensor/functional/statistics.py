@@ -2,7 +2,7 @@
 from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag, int_of, optional_tensor, real_number
-from fasttensor.functional.arguments import backend, description, need_tensor, with_out, wrap
+from fasttensor.functional.arguments import backend, description, need_tensor, with_out_apart, wrap
 from fasttensor.functional.common import check_tensor
 
 __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "isclose"]
@@ -21,7 +21,7 @@ def trace(input):
     return input.diagonal().sum()
 
 
-@with_out
+@with_out_apart
 def cross(input, other, dim=None):
     """The cross product of vectors of size 3 along dim (default: the first dimension of that size).
 

@@ -37,7 +37,7 @@ class ScatterReduce(Rule):
 
     @staticmethod
     def forward(ctx, x, dim, index, src, reduce, include_self):
-        y = x.clone()
+        y = x.clone() if x.is_contiguous() else x.contiguous()
         run = backend(x).scatter
         if not include_self and index.numel():
             run(y, dim, index, y.new_full((), neutral(y, reduce)), SET)

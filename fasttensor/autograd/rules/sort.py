@@ -1,12 +1,12 @@
 """Derivatives of sort, topk, kthvalue and median: the gradient goes back to the elements chosen."""
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.rule import Rule, apply
-from fasttensor.autograd.rules.index import Scatter, ADD
+from fasttensor.autograd.rules.index import Scatter, SET
 
 
 def to_chosen(g, dim, indices, shape):
-    """g placed at indices along dim of a tensor of zeros."""
-    return apply(Scatter, g.new_zeros(shape), dim, indices, g, ADD)
+    """g placed at indices along dim, no two of them equal, of a tensor of zeros."""
+    return apply(Scatter, g.new_zeros(shape), dim, indices, g, SET)
 
 
 class Chosen(Rule):
