@@ -158,3 +158,12 @@ def test_selective_checkpoints_are_asked_with_overloads():
     contexts = functools.partial(create_selective_checkpoint_contexts, policy)
     checkpoint(lambda t: torch.mm(t, t).exp(), x, use_reentrant=False, context_fn=contexts).sum().backward()
     assert aten.mm.default in asked and aten.exp.default in asked and x.grad.shape == (2, 2)
+
+
+def test_methods_of_classes_that_are_no_tensors_are_not_called():
+    class Foreign:
+        def __torch_dispatch__(self, *call):
+            raise AssertionError("asked")
+
+    with pytest.raises(TypeError, match="must be Tensor"):
+        torch.add(Foreign(), torch.ones(1))

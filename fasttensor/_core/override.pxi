@@ -33,6 +33,8 @@ cdef extern from *:
     static inline int ft_type_dispatches(PyTypeObject *t) {
         PyObject *found;
         if (!(t->tp_flags & Py_TPFLAGS_HEAPTYPE) || t == ft_plain) return 0;
+        /* other libraries' tensors have a method of this name too */
+        if (!ft_plain || !PyType_IsSubtype(t, ft_plain)) return 0;
         found = _PyType_Lookup(t, ft_dispatch_protocol);
         return found && found != ft_dispatch_disabled;
     }
