@@ -90,10 +90,8 @@ OVERLAPPING = {
     "masked_scatter_": lambda x, y: x[1:].masked_scatter_(PLACES > 3, y[:-1]),
     "addmm_": lambda x, y: x[1:2501].view(50, 50).addmm_(y[:2500].view(50, 50), y[:2500].view(50, 50)),
     "mm out": lambda x, y: torch.mm(y[:2500].view(50, 50), y[:2500].view(50, 50), out=x[1:2501].view(50, 50)),
-    "cumsum out": lambda x, y: torch.cumsum(y[:-1], 0, out=x[1:]),
     "sum out": lambda x, y: torch.sum(y.view(50, 100), 0, out=x[30:130]),
     "cat out": lambda x, y: torch.cat([y[1000:2000], y[:1000]], out=x[1:2001]),
-    "sort out": lambda x, y: torch.sort(y[:-1], descending=True, out=(x[1:], torch.empty(0, dtype=torch.int64))),
     "_foreach_add_": lambda x, y: torch._foreach_add_([x[1::2]], [y[:N // 2]]),
 }
 
