@@ -20,6 +20,22 @@ def listed():
             for space, names in re.findall(r"### `([\w.]+)`\n\n```\n(.*?)\n```", text, re.S)}
 
 
+def test_differences_name_tests_that_exist():
+    rows = [row for row in (ROOT / "docs" / "differences.md").read_text().split("\n") if row.startswith("|")][2:]
+    wrong, file = [], ""
+    for row in rows:
+        held = row.rstrip("| ").rsplit("|", 1)[1]
+        named = re.findall(r"`(test_\w+\.py)?(?:::(\w+))?[^`]*`", held)
+        for name, test in named:
+            file = name or file
+            path = ROOT / "tests" / file
+            if not path.is_file() or (test and f"def {test}(" not in path.read_text()):
+                wrong.append(held)
+        if not named and held.strip() != "the same":
+            wrong.append(held)
+    assert not wrong and len(rows) > 90
+
+
 def test_names_that_are_listed_exist():
     missing = []
     for space, names in listed().items():
