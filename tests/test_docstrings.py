@@ -3,6 +3,9 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,10 +51,18 @@ def test_examples(name):
 
 
 def test_table_examples():
-    from fasttensor.autograd.generated_functions import FUNCTIONS
+    from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
     parser, report = doctest.DocTestParser(), []
-    for name, function in FUNCTIONS.items():
+    for name, function in [*FUNCTIONS.items(), *INPLACE.items()]:
         scope = {"fasttensor": fasttensor, "torch": fasttensor}
         runner.run(parser.get_doctest(inspect.getdoc(function) or "", scope, name, name, 0), out=report.append)
     assert runner.failures == 0, "".join(report[:40])
+
+
+def test_results_of_table_examples_are_kept():
+    tool = Path(__file__).parents[1] / "tools" / "make_examples.py"
+    if not tool.exists():
+        pytest.skip("installed without its tools")
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, "run tools/make_examples.py " + done.stderr

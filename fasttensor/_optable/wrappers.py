@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .dtypes import DTYPES
+from .examples import example
 from .loops import code_name
 from .table import OPS
 
@@ -51,7 +52,7 @@ def _wrapper(op):
         op, op.name, ", ".join(free), ", ".join(["self", *arguments[1:], *params]),
         _body(op, flagged if op.inplace_flag else call),
         _body(op, f"run_inplace({code}, {', '.join(['self', *arguments[1:], *rest])}, {par})"),
-        _doc(op, arguments), f"In-place version of :func:`{op.name}`.")
+        _doc(op, arguments), _inplace_doc(op))
 
 
 def _body(op, call):
@@ -111,22 +112,24 @@ def _doc(op, arguments):
         lines.append(f"Gradient, for ``g`` coming in: {', '.join(gradients)} (source: {op.source}).")
     lines.append("Raises RuntimeError for any other dtype, and for shapes that do not broadcast.")
     if not op.private:
-        lines += ["", f">>> {example(op)}", "torch.Size([2])"]
+        lines += ["", *example(op)]
+    return "\n    ".join(lines)
+
+
+def _inplace_doc(op):
+    lines = [f"In-place form of :func:`{op.name}`: the result is written into the tensor, which is returned.", ""]
+    if op.promote == "bool":
+        lines.append("True becomes 1 and False 0 in the tensor's own dtype.")
+    lines.append("Shape and dtype stay the tensor's own. Raises RuntimeError where the operands broadcast to another shape, where the result's")
+    lines.append("dtype cannot be cast to the tensor's, and for a leaf that requires grad.")
+    if not op.private:
+        shown = example(op, True)
+        lines += ["", *shown] if shown else []
     return "\n    ".join(lines)
 
 
 def _letters(op, arguments):
     return ", ".join(f"{letter} = `{name}`" for letter, name in zip(op.inputs, arguments))
-
-
-def example(op):
-    """One call that runs for every public row."""
-    kind = "1, 2" if not any(n.startswith("float") for n in op.dtypes) else "0.5, 0.25"
-    operands = ["torch.tensor([True, False])" if n in op.mask else f"torch.tensor([{kind}])" for n in op.inputs]
-    space = "" if op.namespaces[0] == "torch" else op.namespaces[0] + "."
-    params = [f"{n}=1.0" if op.keyword_params else "1.0" for n, v in op.params.items() if v is None]
-    calls = [str(int(float(p))) for p in params] + operands if op.params_first else operands + params
-    return f"torch.{space}{op.name}({', '.join(calls)}).shape"
 
 
 def values():
