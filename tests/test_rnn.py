@@ -110,16 +110,25 @@ def test_second_derivative(cls):
     assert_close(float(weight.grad.view(-1)[1]), slope, rtol=1e-5, atol=1e-8)
 
 
-def test_the_same_bits_at_any_thread_count():
-    m, x = nn.LSTM(64, 96), torch.randn(6, 20, 64)
+@pytest.mark.parametrize("cls", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("hidden, batch, packed", [(96, 20, False), (40, 70, False), (40, 70, True), (300, 3, False)])
+def test_the_same_bits_at_any_thread_count(cls, hidden, batch, packed):
+    """Threads take blocks of rows through all steps, or share the hidden units of each."""
+    m, x, before = getattr(nn, cls)(24, hidden, bidirectional=True), torch.randn(6, batch, 24), torch.get_num_threads()
+    if packed:
+        x = nn.utils.rnn.pack_padded_sequence(x, [1 + i * 7 % 6 for i in range(batch)], enforce_sorted=False)
     results = []
-    for threads in (1, 2, 3):
-        torch.set_num_threads(threads)
-        m.zero_grad()
-        out = m(x)[0]
-        out.sum().backward()
-        results.append((out.tolist(), m.weight_hh_l0.grad.tolist()))
-    assert results[0] == results[1] == results[2]
+    try:
+        for threads in (1, 2, 3, 7):
+            torch.set_num_threads(threads)
+            m.zero_grad()
+            out = m(x)[0]
+            out = out.data if packed else out
+            (out * out).sum().backward()
+            results.append([out.tolist()] + [p.grad.tolist() for p in m.parameters()])
+    finally:
+        torch.set_num_threads(before)
+    assert all(r == results[0] for r in results)
 
 
 def test_shapes_and_errors():

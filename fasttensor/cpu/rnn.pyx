@@ -8,7 +8,7 @@ one matrix product; each step then adds the recurrent product and applies the ga
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
-from fasttensor._core.parallel cimport parallel_for, range_fn
+from fasttensor._core.parallel cimport parallel_for, range_fn, thread_count
 from fasttensor._core.tensor cimport Tensor, CPU, contiguous, new_tensor, new_like
 from fasttensor.cpu.gemm.blocks cimport Product, start_product, multiply
 from fasttensor.cpu.matmul cimport linear_plain
@@ -18,25 +18,29 @@ cdef extern from "rnn_layer.h" nogil:
                                 Py_ssize_t brs, Py_ssize_t bcs, void *c, int add) noexcept nogil
     int RNN_BYTES
     ctypedef void (*rnn_parallel)(Py_ssize_t n, Py_ssize_t grain, range_fn body, void *context) noexcept nogil
-    int rnn_forward_f32(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
-                        const Py_ssize_t *at, const void *w, int in_place, void *scratch, void *h, void *gates, void *out, void *c,
-                        void *cells, const void *bias_n, void *kept_n)
-    int rnn_forward_f64(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
-                        const Py_ssize_t *at, const void *w, int in_place, void *scratch, void *h, void *gates, void *out, void *c,
-                        void *cells, const void *bias_n, void *kept_n)
-    int rnn_backward_f32(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
-                         const Py_ssize_t *at, Py_ssize_t batch, const void *w, int in_place, void *scratch, const void *gates,
-                         const void *cells, const void *kept_n, const void *out, const void *h0, const void *c0, const void *gout,
-                         void *dh, void *dc, void *dgates, void *drecurrent, void *before)
-    int rnn_backward_f64(rnn_parallel run, rnn_product multiply, int kind, Py_ssize_t H, Py_ssize_t steps, const Py_ssize_t *n,
-                         const Py_ssize_t *at, Py_ssize_t batch, const void *w, int in_place, void *scratch, const void *gates,
-                         const void *cells, const void *kept_n, const void *out, const void *h0, const void *c0, const void *gout,
-                         void *dh, void *dc, void *dgates, void *drecurrent, void *before)
+    ctypedef struct rnn_plan:
+        rnn_parallel run
+        rnn_product multiply
+        int kind, threads, in_place
+        Py_ssize_t hidden, steps, batch, block
+        const Py_ssize_t *n
+        const Py_ssize_t *at
+    int rnn_forward_f32(const rnn_plan *p, const void *w, void *scratch, void *h, void *gates, void *out, void *c, void *cells,
+                        const void *bias_n, void *kept_n)
+    int rnn_forward_f64(const rnn_plan *p, const void *w, void *scratch, void *h, void *gates, void *out, void *c, void *cells,
+                        const void *bias_n, void *kept_n)
+    int rnn_backward_f32(const rnn_plan *p, const void *w, void *scratch, const void *gates, const void *cells, const void *kept_n,
+                         const void *out, const void *h0, const void *c0, const void *gout, void *dh, void *dc, void *dgates,
+                         void *drecurrent, void *before)
+    int rnn_backward_f64(const rnn_plan *p, const void *w, void *scratch, const void *gates, const void *cells, const void *kept_n,
+                         const void *out, const void *h0, const void *c0, const void *gout, void *dh, void *dc, void *dgates,
+                         void *drecurrent, void *before)
     void column_sums_f32(const void *a, Py_ssize_t rows, Py_ssize_t cols, void *sums)
     void column_sums_f64(const void *a, Py_ssize_t rows, Py_ssize_t cols, void *sums)
 
 cdef enum:
     IN_CACHE = 1 << 20       # bytes
+    BLOCK = 8                # rows of the batch that keep a thread at arithmetic while the weight passes by
 
 cdef dict KINDS = {"rnn_tanh": 0, "rnn_relu": 1, "gru": 2, "lstm": 3}
 cdef int[4] GATES = [1, 1, 3, 4]
@@ -123,11 +127,28 @@ cdef Tensor scratch_for(bint in_place, bint backward, Py_ssize_t batch, Py_ssize
     return matrix(batch, ng * H, code) if in_place else matrix((H + wide - 1) // wide * wide, ng * H, code)
 
 
+cdef rnn_plan plan_steps(Steps s, int kind, Py_ssize_t H, int code) noexcept:
+    """How the steps run: on one weight, packed or not, in blocks of rows that go through all steps by themselves, where
+    there are enough rows for all threads; otherwise the threads share the hidden units of each step."""
+    cdef rnn_plan p
+    cdef Py_ssize_t blocks = 1
+    p.run, p.multiply, p.kind, p.threads = parallel_for, small_product, kind, thread_count()
+    p.in_place = not packing_pays(s.batch, s.count, H, GATES[kind], 4 if code == FLOAT32 else 8)
+    p.hidden, p.steps, p.batch, p.n, p.at = H, s.count, s.batch, s.n, s.at
+    if p.threads > 1 and not p.in_place and s.batch >= BLOCK * p.threads and s.rows * GATES[kind] * H * (H + 64) > 1 << 18:
+        blocks = p.threads
+        if s.rows < s.batch * s.count:      # of unlike lengths: more of them, for whoever has time
+            blocks = min(4 * blocks, s.batch // BLOCK)
+    p.block = (s.batch + blocks - 1) // blocks
+    return p
+
+
 def rnn_forward(str mode, Tensor x not None, sizes, Tensor h0 not None, Tensor c0, Tensor w_ih not None,
                 Tensor w_hh not None, Tensor b_ih, Tensor b_hh, bint reverse):
     """(outputs (rows, H), h_n, c_n or None, kept for backward) of x (rows, I) packed by time."""
     cdef int kind = KINDS[mode], failed
     cdef int ng = GATES[kind], code = x.code
+    cdef rnn_plan plan
     cdef Steps s = Steps(sizes, reverse, h0.sizes[0])
     cdef Py_ssize_t H = w_hh.sizes[1]
     cdef Tensor bias = None, gates, out, h, c = None, cells = None, kept_n = None, bias_n = None
@@ -142,19 +163,17 @@ def rnn_forward(str mode, Tensor x not None, sizes, Tensor h0 not None, Tensor c
     if kind == 2:
         kept_n = matrix(s.rows, H, code)
         bias_n = None if b_hh is None else contiguous(b_hh)
-    cdef bint in_place = not packing_pays(s.batch, s.count, H, ng, 4 if code == FLOAT32 else 8)
-    cdef Tensor scratch = scratch_for(in_place, False, s.batch, H, ng, code)
+    plan = plan_steps(s, kind, H, code)
+    cdef Tensor scratch = scratch_for(plan.in_place, False, s.batch, H, ng, code)
     cdef char *pbias = NULL if bias_n is None else bias_n.ptr + 2 * H * (4 if code == FLOAT32 else 8)
     cdef char *pc = at_or_null(c)
     cdef char *pcells = at_or_null(cells)
     cdef char *pkept = at_or_null(kept_n)
     with nogil:
         if code == FLOAT32:
-            failed = rnn_forward_f32(parallel_for, small_product, kind, H, s.count, s.n, s.at, w_hh.ptr, in_place, scratch.ptr,
-                                     h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
+            failed = rnn_forward_f32(&plan, w_hh.ptr, scratch.ptr, h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
         else:
-            failed = rnn_forward_f64(parallel_for, small_product, kind, H, s.count, s.n, s.at, w_hh.ptr, in_place, scratch.ptr,
-                                     h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
+            failed = rnn_forward_f64(&plan, w_hh.ptr, scratch.ptr, h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
     if failed:
         raise MemoryError(f"{mode}: no memory for packing")
     return out, h, c, (gates, cells, kept_n)
@@ -201,6 +220,7 @@ def rnn_backward(str mode, Tensor gout, Tensor gh, Tensor gc, Tensor x not None,
     """Gradients of x, h0, c0, w_ih, w_hh, b_ih, b_hh (None where `needs` is false)."""
     cdef int kind = KINDS[mode], failed
     cdef int ng = GATES[kind], code = x.code
+    cdef rnn_plan plan
     cdef Steps s = Steps(sizes, reverse, h0.sizes[0])
     cdef Py_ssize_t H = w_hh.sizes[1], k = ng * H
     cdef Tensor gates = kept[0], cells = kept[1], kept_n = kept[2]
@@ -213,8 +233,8 @@ def rnn_backward(str mode, Tensor gout, Tensor gh, Tensor gc, Tensor x not None,
         dc = state_gradient(gc, c0)
     dgates, before = matrix(s.rows, k, code), matrix(s.rows, H, code)
     drecurrent = matrix(s.rows, k, code) if kind == 2 else dgates
-    cdef bint in_place = not packing_pays(s.batch, s.count, H, ng, 4 if code == FLOAT32 else 8)
-    cdef Tensor scratch = scratch_for(in_place, True, s.batch, H, ng, code)
+    plan = plan_steps(s, kind, H, code)
+    cdef Tensor scratch = scratch_for(plan.in_place, True, s.batch, H, ng, code)
     cdef char *pdc = dh.ptr if dc is None else dc.ptr
     cdef char *pcells = at_or_null(cells)
     cdef char *pkept = at_or_null(kept_n)
@@ -222,11 +242,11 @@ def rnn_backward(str mode, Tensor gout, Tensor gh, Tensor gc, Tensor x not None,
     cdef char *pgout = at_or_null(gout)
     with nogil:
         if code == FLOAT32:
-            failed = rnn_backward_f32(parallel_for, small_product, kind, H, s.count, s.n, s.at, s.batch, w_hh.ptr, in_place,
-                                      scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr, pdc, dgates.ptr, drecurrent.ptr, before.ptr)
+            failed = rnn_backward_f32(&plan, w_hh.ptr, scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr,
+                                      pdc, dgates.ptr, drecurrent.ptr, before.ptr)
         else:
-            failed = rnn_backward_f64(parallel_for, small_product, kind, H, s.count, s.n, s.at, s.batch, w_hh.ptr, in_place,
-                                      scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr, pdc, dgates.ptr, drecurrent.ptr, before.ptr)
+            failed = rnn_backward_f64(&plan, w_hh.ptr, scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr,
+                                      pdc, dgates.ptr, drecurrent.ptr, before.ptr)
     if failed:
         raise MemoryError(f"{mode}: no memory for packing")
     if needs[0]:

@@ -31,8 +31,29 @@ typedef void (*rnn_parallel)(ptrdiff_t n, ptrdiff_t grain, void (*body)(void *, 
 #endif
 #endif
 
-/* How many tasks of `each` multiply-adds make one chunk. */
-static inline ptrdiff_t rnn_grain(ptrdiff_t each) { return each >= 200000 ? 1 : 1 + 200000 / (each + 1); }
+static const int rnn_gates[4] = {1, 1, 3, 4};
+
+/* What the steps of one layer share. */
+typedef struct {
+  rnn_parallel run;
+  rnn_product multiply;
+  int kind, threads, in_place;
+  ptrdiff_t hidden, steps, batch, block;
+  const ptrdiff_t *n, *at;
+} rnn_plan;
+
+/* Cycles of a panel of k rows of `wide` vectors: those of its products, or of reading it from the second-level cache. */
+static inline double rnn_cycles(ptrdiff_t rows, ptrdiff_t k, int wide) {
+  return (double)k * wide * (rows < 2 ? 2 : rows);
+}
+
+/* Tasks a chunk: equal chunks of some microseconds, a multiple of the threads where there are more. */
+static inline ptrdiff_t rnn_grain(ptrdiff_t tasks, double cycles, int threads) {
+  ptrdiff_t chunks = (ptrdiff_t)(cycles * tasks / 6000);
+  if (chunks < 2 || threads < 2) return tasks > 0 ? tasks : 1;
+  if (chunks > threads) chunks = chunks / threads * threads;
+  return chunks < tasks ? (tasks + chunks - 1) / chunks : 1;
+}
 
 /* Cephes (S. Moshier), expf: range reduction by log 2, polynomial of degree 5. */
 static inline __attribute__((always_inline)) float rnn_exp_f32(float x) {

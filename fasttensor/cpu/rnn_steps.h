@@ -110,8 +110,7 @@ static void NAME(add_product)(const NAME(step) *s, ptrdiff_t r0, int rows, int n
 
 /* Hidden units [j VL, (j + 1) VL) of one step: product, gates, new state. */
 static void NAME(forward_chunk)(const NAME(step) *s, ptrdiff_t j) {
-  static const int gates_of[4] = {1, 1, 3, 4};
-  const int ng = gates_of[s->kind];
+  const int ng = rnn_gates[s->kind];
   const ptrdiff_t H = s->hidden, first = j * VL, w = H - first < VL ? H - first : VL;
   const T *p = s->product ? NULL : s->panels + j * s->k * ng * VL;
   T acc[ROWS * 4 * VL] __attribute__((aligned(64)));
@@ -244,79 +243,105 @@ static void NAME(backward_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) {
 }
 static void NAME(row_tasks)(void *s, ptrdiff_t begin, ptrdiff_t end) { NAME(backward_rows)(s, begin, end); }
 
-/* All steps. n[t] rows begin at row at[t], in the order in which the steps run; h and c hold the state. `scratch` is for
- * the packed weight or, where `in_place`, for one step's product. Returns -1 when a product had no memory. */
-static int NAME(rnn_forward)(rnn_parallel run, rnn_product multiply, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n,
-                             const ptrdiff_t *at, const void *w, int in_place, void *scratch, void *state, void *all_gates,
-                             void *all_out, void *c, void *all_cells, const void *bias_n, void *all_kept) {
-  T *h = state, *gates = all_gates, *out = all_out, *cells = all_cells, *kept_n = all_kept;
-  static const int gates_of[4] = {1, 1, 3, 4};
-  const int ng = gates_of[kind];
-  const ptrdiff_t panels = (H + VL - 1) / VL;
-  NAME(packing) packing = {.w = w, .hidden = H, .ng = ng, .p = scratch};
-  if (!in_place) run(panels, rnn_grain(4 * H * ng * VL), NAME(pack_tasks), &packing);
-  NAME(step) s = {.hidden = H, .k = H, .kind = kind, .a = h, .lda = H, .panels = scratch, .cell = c, .bias_n = bias_n,
-                  .product = in_place ? scratch : NULL};
-  for (ptrdiff_t t = 0; t < steps; t++) {
-    s.n = n[t];
-    s.gates = gates + at[t] * ng * H;
-    s.out = out + at[t] * H;
-    s.cells = cells ? cells + at[t] * H : NULL;
-    s.recurrent_n = kept_n ? kept_n + at[t] * H : NULL;
-    if (in_place && multiply(sizeof(T), n[t], ng * H, H, h, w, 1, H, scratch, 0)) return -1;
-    run(panels, rnn_grain(in_place ? n[t] * ng * VL * 16 : n[t] * H * ng * VL), NAME(forward_tasks), &s);
-    memcpy(h, s.out, sizeof(T) * n[t] * H);
+/* The steps of a layer, in the order in which they run: step t has n[t] rows, which begin at row at[t]. A row of the batch
+ * depends on itself alone, so that a block of rows can go through all steps without waiting for the others. */
+typedef struct {
+  rnn_parallel run;
+  rnn_product multiply;
+  int kind, threads;
+  ptrdiff_t hidden, steps, block;     /* block: rows that go through the steps together */
+  const ptrdiff_t *n, *at;
+  const T *w, *panels;
+  T *product;                         /* room for one step's product where the weight is read as it lies, or NULL */
+  T *gates, *cells, *kept_n, *out;    /* of all steps */
+  T *h, *c;                           /* forward: the state */
+  const T *bias_n;
+  const T *h0, *c0, *gout, **before;  /* backward */
+  T *dh, *dc, *dgates, *drecurrent, *all_before;
+  int failed;
+} NAME(layer);
+
+static void NAME(forward_block)(NAME(layer) *y, ptrdiff_t first, ptrdiff_t last) {
+  const int ng = rnn_gates[y->kind];
+  const ptrdiff_t H = y->hidden, panels = (H + VL - 1) / VL;
+  for (ptrdiff_t t = 0; t < y->steps; t++) {
+    const ptrdiff_t n = (y->n[t] < last ? y->n[t] : last) - first, at = y->at[t] + first;
+    if (n <= 0) continue;
+    NAME(step) s = {.n = n, .hidden = H, .k = H, .kind = y->kind, .a = y->h + first * H, .lda = H, .panels = y->panels,
+                    .product = y->product, .gates = y->gates + at * ng * H, .cell = y->c ? y->c + first * H : NULL,
+                    .cells = y->cells ? y->cells + at * H : NULL, .bias_n = y->bias_n,
+                    .recurrent_n = y->kept_n ? y->kept_n + at * H : NULL, .out = y->out + at * H};
+    if (y->product && y->multiply(sizeof(T), n, ng * H, H, s.a, y->w, 1, H, y->product, 0)) y->failed = 1;
+    const double cycles = rnn_cycles(n, y->product ? 0 : H, ng) + 30.0 * n * ng * sizeof(T) / 4;
+    y->run(panels, rnn_grain(panels, cycles, y->threads), NAME(forward_tasks), &s);
+    memcpy(y->h + first * H, s.out, sizeof(T) * n * H);
   }
-  return 0;
 }
 
 /* Where row r of the state before step t is: in the step before it, or in the initial state. */
-static inline const T *NAME(row_before)(ptrdiff_t t, ptrdiff_t r, ptrdiff_t H, const ptrdiff_t *n, const ptrdiff_t *at,
-                                        const T *history, const T *initial) {
-  return t > 0 && r < n[t - 1] ? history + (at[t - 1] + r) * H : initial + r * H;
+static inline const T *NAME(row_before)(const NAME(layer) *y, ptrdiff_t t, ptrdiff_t r, const T *history, const T *initial) {
+  return t > 0 && r < y->n[t - 1] ? history + (y->at[t - 1] + r) * y->hidden : initial + r * y->hidden;
+}
+
+static void NAME(backward_block)(NAME(layer) *y, ptrdiff_t first, ptrdiff_t last) {
+  const ptrdiff_t H = y->hidden, k = rnn_gates[y->kind] * H, panels = (H + 2 * VL - 1) / (2 * VL);
+  for (ptrdiff_t t = y->steps; t-- > 0;) {
+    const ptrdiff_t n = (y->n[t] < last ? y->n[t] : last) - first, at = y->at[t] + first;
+    if (n <= 0) continue;
+    for (ptrdiff_t r = first; r < first + n; r++) {
+      const T *was = NAME(row_before)(y, t, r, y->out, y->h0);
+      memcpy(y->all_before + (y->at[t] + r) * H, was, sizeof(T) * H);
+      y->before[r] = y->kind == 3 ? NAME(row_before)(y, t, r, y->cells, y->c0) : was;
+    }
+    NAME(gstep) g = {.n = n, .hidden = H, .kind = y->kind, .gates = y->gates + at * k, .cells = y->cells ? y->cells + at * H : NULL,
+                     .recurrent_n = y->kept_n ? y->kept_n + at * H : NULL, .out = y->out + at * H,
+                     .gout = y->gout ? y->gout + at * H : NULL, .before = y->before + first, .dh = y->dh + first * H,
+                     .dc = y->dc + first * H, .dgates = y->dgates + at * k, .drecurrent = y->drecurrent + at * k};
+    y->run(n, rnn_grain(n, 4.0 * k * sizeof(T) / 4, y->threads), NAME(row_tasks), &g);
+    NAME(step) s = {.n = n, .hidden = H, .k = k, .a = g.drecurrent, .lda = k, .panels = y->panels, .out = g.dh};
+    if (y->product) y->failed |= y->multiply(sizeof(T), n, H, k, g.drecurrent, y->w, H, 1, g.dh, 1) != 0;
+    else y->run(panels, rnn_grain(panels, rnn_cycles(n, k, 2), y->threads), NAME(backward_tasks), &s);
+  }
+}
+
+static void NAME(forward_blocks)(void *y, ptrdiff_t begin, ptrdiff_t end) { NAME(forward_block)(y, begin, end); }
+static void NAME(backward_blocks)(void *y, ptrdiff_t begin, ptrdiff_t end) { NAME(backward_block)(y, begin, end); }
+
+/* h and c hold the initial state, the last one afterwards. `scratch` is for the packed weight or, where `in_place`, for one
+ * step's product. Returns -1 when a product had no memory. */
+static int NAME(rnn_forward)(const rnn_plan *p, const void *w, void *scratch, void *h, void *gates, void *out, void *c, void *cells,
+                             const void *bias_n, void *kept_n) {
+  const ptrdiff_t H = p->hidden, panels = (H + VL - 1) / VL;
+  const int ng = rnn_gates[p->kind];
+  NAME(packing) packing = {.w = w, .hidden = H, .ng = ng, .p = scratch};
+  if (!p->in_place) p->run(panels, rnn_grain(panels, 4.0 * H * ng, p->threads), NAME(pack_tasks), &packing);
+  NAME(layer) y = {.run = p->run, .multiply = p->multiply, .kind = p->kind, .threads = p->threads, .hidden = H, .steps = p->steps,
+                   .n = p->n, .at = p->at, .w = w, .panels = scratch, .product = p->in_place ? scratch : NULL, .gates = gates,
+                   .cells = cells, .kept_n = kept_n, .out = out, .h = h, .c = c, .bias_n = bias_n};
+  if (p->block < p->batch) p->run(p->batch, p->block, NAME(forward_blocks), &y);
+  else NAME(forward_block)(&y, 0, p->batch);
+  return y.failed ? -1 : 0;
 }
 
 /* All steps, last first. dh and dc: gradients of the last state, of the initial one afterwards. `before` receives h
  * before each step, row by row, for the gradient of the recurrent weight. */
-static int NAME(rnn_backward)(rnn_parallel run, rnn_product multiply, int kind, ptrdiff_t H, ptrdiff_t steps, const ptrdiff_t *n,
-                              const ptrdiff_t *at, ptrdiff_t batch, const void *w, int in_place, void *scratch,
-                              const void *all_gates, const void *all_cells, const void *all_kept,
-                              const void *all_out, const void *h0, const void *c0, const void *all_gout, void *dh, void *dc,
-                              void *all_dgates, void *all_drecurrent, void *all_before) {
-  const T *gates = all_gates, *cells = all_cells, *kept_n = all_kept, *out = all_out, *gout = all_gout;
-  T *dgates = all_dgates, *drecurrent = all_drecurrent, *before = all_before;
-  static const int gates_of[4] = {1, 1, 3, 4};
-  const int ng = gates_of[kind];
-  const ptrdiff_t panels = (H + 2 * VL - 1) / (2 * VL), k = ng * H;
-  const T **rows = malloc(sizeof(T *) * (batch + 1));
+static int NAME(rnn_backward)(const rnn_plan *p, const void *w, void *scratch, const void *gates, const void *cells, const void *kept_n,
+                              const void *out, const void *h0, const void *c0, const void *gout, void *dh, void *dc, void *dgates,
+                              void *drecurrent, void *before) {
+  const ptrdiff_t H = p->hidden, panels = (H + 2 * VL - 1) / (2 * VL);
+  const int ng = rnn_gates[p->kind];
+  const T **rows = malloc(sizeof(T *) * (p->batch + 1));
   if (!rows) return -1;
   NAME(packing) packing = {.w = w, .hidden = H, .ng = ng, .backward = 1, .p = scratch};
-  if (!in_place) run(panels, rnn_grain(4 * k * 2 * VL), NAME(pack_tasks), &packing);
-  int failed = 0;
-  NAME(gstep) g = {.hidden = H, .kind = kind, .before = rows, .dh = dh, .dc = dc};
-  NAME(step) s = {.hidden = H, .k = k, .lda = k, .panels = scratch, .out = dh};
-  for (ptrdiff_t t = steps; t-- > 0;) {
-    for (ptrdiff_t r = 0; r < n[t]; r++) {
-      const T *was = NAME(row_before)(t, r, H, n, at, out, h0);
-      memcpy(before + (at[t] + r) * H, was, sizeof(T) * H);
-      rows[r] = kind == 3 ? NAME(row_before)(t, r, H, n, at, cells, c0) : was;
-    }
-    g.n = n[t];
-    g.gates = gates + at[t] * k;
-    g.cells = cells ? cells + at[t] * H : NULL;
-    g.recurrent_n = kept_n ? kept_n + at[t] * H : NULL;
-    g.out = out + at[t] * H;
-    g.gout = gout ? gout + at[t] * H : NULL;
-    g.dgates = dgates + at[t] * k;
-    g.drecurrent = drecurrent + at[t] * k;
-    run(n[t], rnn_grain(16 * k), NAME(row_tasks), &g);
-    s.n = n[t];
-    s.a = g.drecurrent;
-    if (in_place) failed |= multiply(sizeof(T), n[t], H, k, g.drecurrent, w, H, 1, dh, 1);
-    else run(panels, rnn_grain(n[t] * k * 2 * VL), NAME(backward_tasks), &s);
-  }
+  if (!p->in_place) p->run(panels, rnn_grain(panels, 4.0 * H * ng, p->threads), NAME(pack_tasks), &packing);
+  NAME(layer) y = {.run = p->run, .multiply = p->multiply, .kind = p->kind, .threads = p->threads, .hidden = H, .steps = p->steps,
+                   .n = p->n, .at = p->at, .w = w, .panels = scratch, .product = p->in_place ? scratch : NULL, .gates = (T *)gates,
+                   .cells = (T *)cells, .kept_n = (T *)kept_n, .out = (T *)out, .h0 = h0, .c0 = c0, .gout = gout, .before = rows,
+                   .dh = dh, .dc = dc, .dgates = dgates, .drecurrent = drecurrent, .all_before = before};
+  if (p->block < p->batch) p->run(p->batch, p->block, NAME(backward_blocks), &y);
+  else NAME(backward_block)(&y, 0, p->batch);
   free(rows);
-  return failed;
+  return y.failed ? -1 : 0;
 }
 
 static void NAME(column_sums)(const void *all, ptrdiff_t rows, ptrdiff_t cols, void *result) {
