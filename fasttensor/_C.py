@@ -116,7 +116,8 @@ def __getattr__(name):
         from fasttensor import library_schema
         return getattr(library_schema, name)
     if name == "_nn":
-        return fasttensor.nn.functional
+        from fasttensor.standin import compiled_nn
+        return compiled_nn
     if name in ("Generator", "Size", "device", "dtype", "layout", "memory_format"):
         return getattr(fasttensor, name)
     raise AttributeError(f"module 'fasttensor._C' has no attribute {name!r}: it is PyTorch's private module (docs/coverage.md)")

@@ -177,7 +177,7 @@ def fill(namespace):
     """Set every public name of `fasttensor`, and install Tensor's methods."""
     names = {
         "Tensor": Tensor, "Size": Size, "device": device, "dtype": dtype.dtype, "autograd": autograd, "layout": layout, "strided": strided, **OTHER_LAYOUTS,
-        "get_default_device": get_default_device, "set_default_device": set_default_device, "UntypedStorage": storage.Storage,
+        "get_default_device": get_default_device, "set_default_device": set_default_device, "UntypedStorage": storage.Storage, "StorageBase": storage.Storage,
         "memory_stats": storage.memory_stats, "reset_peak_memory_stats": storage.reset_peak_memory_stats,
         "empty_cache": storage.empty_cache, "set_num_threads": parallel.set_num_threads, "get_num_threads": parallel.get_num_threads,
         "get_default_dtype": dtype.get_default_dtype, "set_default_dtype": dtype.set_default_dtype,

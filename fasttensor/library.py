@@ -15,7 +15,7 @@ import functools
 
 import fasttensor as torch
 from fasttensor import library_schema
-from fasttensor.library_operator import KEYS, OPERATORS, Operator, below_autograd, fallthrough_kernel  # noqa: F401
+from fasttensor.library_operator import KEYS, OPERATORS, Operator, Undefined, below_autograd, fallthrough_kernel  # noqa: F401
 from fasttensor.library_schema import infer_schema
 from fasttensor.ops import OpOverloadPacket
 
@@ -177,6 +177,15 @@ def _operator(op):
     return OPERATORS[name]
 
 
+def _with_fake(op):
+    """What keeps a fake function: an operator, or the place of one of a namespace that a compiled extension would have filled."""
+    name = _qualname(op)
+    namespace = name.partition("::")[0] + "::"
+    if any(q.startswith(namespace) for q in OPERATORS):
+        return _operator(name)
+    return Undefined(name)
+
+
 class Library:
     """The operators of a namespace: "DEF" makes it, "FRAGMENT" adds to it, "IMPL" gives kernels.
 
@@ -219,7 +228,7 @@ class Library:
         if name.startswith("aten::"):
             raise NotImplementedError(f"Library.impl: {name}: the library's own operators are not replaced; use TorchDispatchMode to take them over")
         key = str(dispatch_key or self.dispatch_key or "CompositeImplicitAutograd").rpartition(".")[2]
-        operator = _operator(name)
+        operator = OPERATORS.get(name) or Undefined(name)
         if key in operator.kernels and not allow_override:
             raise RuntimeError(f"This is not allowed since there's already a kernel registered from python overriding {name}'s behavior for "
                                f"{key} dispatch key and {self.ns} namespace.")
@@ -228,7 +237,7 @@ class Library:
             operator.fake = fn
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
-        _operator(op_name if "::" in op_name else f"{self.ns}::{op_name}").fake = fn
+        _with_fake(op_name if "::" in op_name else f"{self.ns}::{op_name}").fake = fn
 
     def _destroy(self):
         for name in self._names:
@@ -292,7 +301,7 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
     """`CustomOpDef.register_fake` of an operator or its name."""
     def register(found):
-        _operator(op).fake = found
+        _with_fake(op).fake = found
         return found
     return register if func is None else register(func)
 

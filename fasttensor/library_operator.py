@@ -5,9 +5,10 @@ import threading
 import fasttensor as torch
 from fasttensor.autograd.recording import count_write
 
-__all__ = ["Operator", "below_autograd", "fallthrough_kernel"]
+__all__ = ["Operator", "Undefined", "below_autograd", "fallthrough_kernel"]
 
 OPERATORS = {}          # {"namespace::name" or "namespace::name.overload": Operator}
+AHEAD = {}              # {qualname: (kernels, [fake function])} of operators that are not defined yet
 _below = threading.local()
 KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 
@@ -29,6 +30,21 @@ def below_autograd():
         _below.on = before
 
 
+class Undefined:
+    """Where kernels of an operator wait that is not defined yet; PyTorch's dispatcher keeps them too."""
+
+    def __init__(self, qualname):
+        self.kernels, self._fake = AHEAD.setdefault(qualname, ({}, [None]))
+
+    @property
+    def fake(self):
+        return self._fake[0]
+
+    @fake.setter
+    def fake(self, function):
+        self._fake[0] = function
+
+
 class Operator:
     """What a program has said about one operator."""
 
@@ -37,6 +53,8 @@ class Operator:
         self.signature = schema.signature()
         self.kernels, self.gradient, self.fake, self.batched, self.checked = {}, None, None, None, False
         self.node, self.taken_over = None, {}
+        if qualname in AHEAD:
+            self.kernels, (self.fake,) = AHEAD.pop(qualname)
         OPERATORS[qualname] = self
 
     def __call__(self, *args, **kwargs):

@@ -242,3 +242,35 @@ def test_nobody_is_left_behind(tmp_path, kept, number):
             break
         time.sleep(0.1)
     assert not any(map(alive, workers))
+
+
+HANDLERS = """
+import fasttensor as torch, gc, os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: None)
+def deaf(number):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+data = torch.utils.data.TensorDataset(torch.arange(8))
+kept = torch.utils.data.DataLoader(data, 2, num_workers=2, persistent_workers=True, worker_init_fn=deaf if sys.argv[1] == "deaf" else None)
+kept.itself = kept      # only the end of the program ends its workers
+rows = [batch[0].tolist() for batch in kept]
+if sys.argv[1] == "forked":
+    if not os.fork():
+        kept.itself = kept = None
+        gc.collect()    # the copy of the loader there must not end the workers here
+        os._exit(0)
+    os.wait()
+    rows = [batch[0].tolist() for batch in kept]
+print(rows)
+"""
+
+
+@pytest.mark.parametrize("case", ["plain", "deaf", "forked"])
+def test_a_program_with_a_handler_of_its_own_ends(case):
+    done = subprocess.run([sys.executable, "-c", HANDLERS, case], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+                          timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[[0, 1], [2, 3], [4, 5], [6, 7]]\n", "")
+
+
+def test_words_that_seed_numpy_are_those_of_pytorch():
+    from fasttensor.utils.data.workers import _generate_state
+    assert _generate_state(123456789012, 3) == [769313048, 1460814176, 2980110427, 1364817390]

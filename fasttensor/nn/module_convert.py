@@ -6,7 +6,7 @@ from .parameter import Parameter
 _NUMBERS = {float: ft.float64, complex: ft.complex128}      # Python's types as dtypes
 
 
-def _parse_to(args, kwargs):
+def parse_to(args, kwargs):
     """(device, dtype, non_blocking, memory_format) of the forms that `to` takes."""
     device = dtype = None
     non_blocking = False
@@ -73,7 +73,7 @@ class ConvertMixin:
         args = [_NUMBERS.get(a, a) if isinstance(a, type) else a for a in args]
         if isinstance(kwargs.get("dtype"), type):
             kwargs["dtype"] = _NUMBERS.get(kwargs["dtype"], kwargs["dtype"])
-        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        device, dtype, non_blocking, memory_format = parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
 

@@ -1,4 +1,4 @@
-"""Lists of tensors as one tensor and back, which libraries take from ``torch._utils``."""
+"""What libraries take from ``torch._utils``: lists of tensors as one tensor and back, and the modules of devices."""
 from fasttensor import cat, empty
 
 __all__ = []
@@ -22,3 +22,18 @@ def _unflatten_dense_tensors(flat, tensors):
         parts.append(flat.narrow(0, start, t.numel()).view_as(t))
         start += t.numel()
     return tuple(parts)
+
+
+def _get_available_device_type():
+    """The kind of accelerator that tensors can lie on: "cuda", or None."""
+    from fasttensor import cuda
+    return "cuda" if cuda.is_available() else None
+
+
+def _get_device_module(device_type):
+    """The module of a kind of device, such as ``torch.cuda``."""
+    import fasttensor
+    found = getattr(fasttensor, device_type, None)
+    if found is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")
+    return found

@@ -11,7 +11,10 @@ COVERAGE = "docs/coverage.md lists what of PyTorch is here and what is not"
 
 # Modules of PyTorch whose contents are in another place here.
 PLACES = {
+    "functorch": "fasttensor.standin.functorch_package",
+    "functorch.experimental": "fasttensor.func",
     "torch._C._functorch": "fasttensor.standin.functorch_core",
+    "torch._C._nn": "fasttensor.standin.compiled_nn",
     "torch._custom_ops": "fasttensor.library",
     "torch._dynamo": "fasttensor.standin.dynamo",
     "torch._dynamo._trace_wrapped_higher_order_op": "fasttensor.standin.dynamo",
@@ -19,6 +22,7 @@ PLACES = {
     "torch._dynamo.eval_frame": "fasttensor.standin.dynamo",
     "torch._dynamo.utils": "fasttensor.standin.dynamo",
     "torch._functorch": "fasttensor.standin.functorch",
+    "torch._functorch.make_functional": "fasttensor.standin.functorch_package",
     "torch._functorch.vmap": "fasttensor.func.vmap",
     "torch._library.custom_ops": "fasttensor.library",
     "torch._subclasses": "fasttensor.standin.fake_tensor",
@@ -34,6 +38,9 @@ PLACES = {
     "torch.distributed._composable.fsdp": "fasttensor.distributed.fsdp",
     "torch.distributed._tensor": "fasttensor.distributed.tensor",
     "torch.distributed._tensor.experimental": "fasttensor.distributed.tensor",
+    "torch.distributed.elastic": "fasttensor.standin.elastic_errors",
+    "torch.distributed.elastic.multiprocessing": "fasttensor.standin.elastic_errors",
+    "torch.distributed.elastic.multiprocessing.errors": "fasttensor.standin.elastic_errors",
     "torch.distributed.tensor.experimental": "fasttensor.distributed.tensor",
     "torch.nn.modules._functions": "fasttensor.nn.functional",
     "torch.nn.parallel.data_parallel": "fasttensor.nn.parallel",
@@ -63,7 +70,7 @@ class Names:
 
     def find_spec(self, fullname, path=None, target=None):
         """A spec whose loading puts fasttensor's module under `fullname`; ModuleNotFoundError where there is none."""
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if fullname != "torch" and not fullname.startswith("torch.") and not (fullname.startswith("functorch") and fullname in PLACES):
             return None
         found = _ours(fullname)
         if found is not None:

@@ -3,16 +3,19 @@
 Indices go to the workers in turn, each through its own queue; batches come back through a socket of each worker, see
 transport.py. Up to `prefetch_factor` batches a worker are under way.
 """
+import atexit
 import itertools
 import multiprocessing
 import os
 import pickle
 import queue
 import random
+import signal
 import socket
 import sys
 import time
 import traceback
+import weakref
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
@@ -86,14 +89,19 @@ def _describe(error, number, what=None):
     return Failure(type(error), f"Caught {type(error).__name__} in DataLoader worker process {number}{of[:200]}.\nOriginal {text}")
 
 
+def _generate_state(base_seed, worker_id):
+    """Four words that seed NumPy in a worker; containers of other libraries that have workers of their own import this."""
+    from numpy.random import SeedSequence
+    return SeedSequence([worker_id, base_seed & 0xffffffff, base_seed >> 32]).generate_state(4).tolist()
+
+
 def _seed(seed, number):
     """Other random numbers in every worker, the same ones as in PyTorch's."""
     random.seed(seed + number)
     torch.manual_seed(seed + number)
     if "numpy" in sys.modules:
-        from numpy.random import SeedSequence
         from numpy.random import seed as seed_numpy
-        seed_numpy(SeedSequence([number, seed & 0xffffffff, seed >> 32]).generate_state(4))
+        seed_numpy(_generate_state(seed, number))
 
 
 def _next_order(orders, parent):
@@ -111,6 +119,8 @@ def _work(settings, number, count, seed, init_fn, orders, connection):
     global _worker_info
     results = socket.socket(fileno=os.dup(connection.fileno()))
     connection.close()
+    # A program's own handler, which a forked worker has too, must not keep it from ending.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         torch.set_num_threads(1)
         keep_blocks()
@@ -167,6 +177,16 @@ def _packed(place, batch, what):
         return pack((*place, _describe(error, place[-1], what)))
 
 
+OPEN = weakref.WeakSet()        # pools whose loader may outlive the program's last line
+
+
+@atexit.register
+def _close_all():
+    """Ends all workers before multiprocessing waits for them, without a limit, after a signal that they may not follow."""
+    for pool in list(OPEN):
+        pool.close()
+
+
 class WorkerPool:
     """The processes of one DataLoader and what they have in hand."""
 
@@ -176,7 +196,7 @@ class WorkerPool:
                     loader.drop_last)
         seed = draw_seed(loader.generator)
         self.results, self.orders, self.processes, self.blocks = [], [], [], {}
-        self.turn = 0
+        self.turn, self.owner = 0, os.getpid()
         for number in range(loader.num_workers):
             orders = context.Queue()
             orders.cancel_join_thread()
@@ -191,6 +211,7 @@ class WorkerPool:
             ours.close()
             self.orders.append(orders)
             self.processes.append(process)
+        OPEN.add(self)
 
     def receive(self, timeout):
         """The next message of any worker."""
@@ -207,7 +228,9 @@ class WorkerPool:
                                + _ending(dead.exitcode)) from None
 
     def close(self):
-        """Ends the workers; does nothing the second time."""
+        """Ends the workers; does nothing the second time, or in a forked process, whose copy of this is not in charge."""
+        if self.owner != os.getpid():
+            return
         processes, self.processes = self.processes, []
         for orders in self.orders:
             orders.put(None)
@@ -218,6 +241,9 @@ class WorkerPool:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 process.terminate()
+                process.join(LEAVE)
+            if process.is_alive():          # has a handler of its own
+                process.kill()
                 process.join()
         for orders in self.orders:
             orders.cancel_join_thread()
