@@ -8,7 +8,6 @@ cdef void set_saved_reader(tuple (*reader)(Node)) noexcept:
     read_saved = reader
 
 
-@cython.final
 @cython.trashcan(True)
 cdef class Node:
     """One recorded operation of the graph."""
@@ -36,3 +35,20 @@ cdef class Node:
 
     def __repr__(self):
         return f"<{self.label} object at {<size_t><void *>self:#x}>"
+
+
+cdef object shown(Node node):
+    """The node as a program gets to see it: of a class that has the operation's name (autograd/node_classes)."""
+    if node is not None and type(node) is Node:
+        hook("show_node")(node)
+    return node
+
+
+def give_class(Node node not None, cls):
+    """Make a node an instance of a class derived from Node that adds no fields; the last reference's end makes it a plain one again."""
+    ft_give_class(node, cls)
+
+
+def show_node(Node node):
+    """See `shown`."""
+    return shown(node)

@@ -42,7 +42,7 @@ cdef extern from *:
         ft_node *n = (ft_node *)o;
         PyObject_GC_UnTrack(o);
         Py_TRASHCAN_BEGIN(o, ft_node_dealloc)
-        if (n->__weakref__ || ft_nodes.n >= FT_SPARE) ft_pool_pass(&ft_nodes, o, &n->__dict__);
+        if (Py_TYPE(o) != ft_nodes.type || n->__weakref__ || ft_nodes.n >= FT_SPARE) ft_pool_pass(&ft_nodes, o, &n->__dict__);
         else {
             Py_CLEAR(n->__dict__);
             FT_RESET(n->rule);
@@ -59,6 +59,22 @@ cdef extern from *:
             else ft_nodes.dealloc(o);
         }
         Py_TRASHCAN_END
+    }
+
+    /* of a node that was shown to a program: what made it an ordinary object of a class of its own ends here */
+    static void ft_shown_dealloc(PyObject *o) {
+        PyTypeObject *shown = Py_TYPE(o);
+        Py_SET_TYPE(o, ft_nodes.type);
+        ft_node_dealloc(o);
+        Py_DECREF(shown);
+    }
+
+    static void ft_give_class(PyObject *o, PyObject *cls) {
+        PyTypeObject *before = Py_TYPE(o);
+        ((PyTypeObject *)cls)->tp_dealloc = ft_shown_dealloc;
+        Py_INCREF(cls);
+        Py_SET_TYPE(o, (PyTypeObject *)cls);
+        if (before != ft_nodes.type) Py_DECREF(before);
     }
 
     static int ft_open_pools(PyObject *tensor, PyObject *node) {
@@ -94,6 +110,7 @@ cdef extern from *:
         return o;
     }
     """
+    void ft_give_class(object node, object cls)
     int ft_open_pools(object tensor, object node) except -1
     Tensor ft_fresh_tensor()
     Node ft_fresh_node()

@@ -148,8 +148,8 @@ cdef class Tensor:
         if any_duals() and not hook("for_gradients")(self):
             return None
         if self.base is not None and (self.needs_grad or self.base.needs_grad):
-            return hook("view_node")(self)
-        return self.node
+            return shown(hook("view_node")(self))
+        return shown(self.node)
 
     @property
     def output_nr(self):

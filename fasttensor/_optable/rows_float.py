@@ -55,7 +55,7 @@ ROWS = (
     _f("_logit", "logit(x)", "g / (x * (1 - x))", "The logarithm of the odds.", dtypes=FLOAT,
        domain=(0.1, 0.9)),
     _f("_logit_eps", "logit_eps(x, eps)", "where((x < eps) or (x > 1 - eps), 0, g / (x * (1 - x)))",
-       "The logarithm of the odds, of the input clamped to `eps` and 1 - `eps`.", dtypes=FLOAT, domain=(0.1, 0.9),
+       "The logarithm of the odds, of the input clamped to `eps` and 1 - `eps`.", node="Logit", dtypes=FLOAT, domain=(0.1, 0.9),
        params={"eps": None}),
     # near zero by the series: the difference of cosine and sinc would lose every digit
     _f("sinc", "sinc(x)",
@@ -70,7 +70,7 @@ ROWS = (
        inplace=False, doc="log2(2 ** `input` + 2 ** `other`), without overflow on the way."),
     Op("xlogy", "xlogy(a, b)", numbers="ab", da="where((a == 0) and (b <= 0), 0, g * log(b))", db="g * (a / b)", dtypes=FLOAT,
        promote="float", domain=(0.2, 3.0), special=("xlogy",), doc="`input` * log(`other`), 0 where `input` is 0."),
-    Op("xlog1py", "xlog1py(a, b)", numbers="ab", da="where((a == 0) and (b <= -1), 0, g * log1p(b))", db="g * (a / (b + 1))",
+    Op("xlog1py", "xlog1py(a, b)", node="SpecialXlog1Py", numbers="ab", da="where((a == 0) and (b <= -1), 0, g * log1p(b))", db="g * (a / (b + 1))",
        dtypes=FLOAT, promote="float", domain=(0.2, 3.0), namespace="special", method=False, inplace=False,
        doc="`input` * log1p(`other`), 0 where `input` is 0."),
     Op("_nan_to_num", "where(x != x, nan, where(x == infinity(x), posinf, where(x == -infinity(x), neginf, x)))",

@@ -4,7 +4,7 @@ from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport CPU, Node, Tensor, describe, new_like, new_tensor, same_shape
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, dispatches, set_inside
-from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta
+from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta, is_node
 
 
 cdef Tensor one_like(Tensor root):
@@ -42,7 +42,7 @@ cdef release(Node node):
     """Free what a node saved, as its backward ran for the last time."""
     if node.saved is not None:
         node.saved, node.released = None, True
-    if node.label == "CopySlices":
+    if node.label == "torch::autograd::CopySlices":
         (<Node>node.extra["fn"]).saved, (<Node>node.extra["fn"]).released = None, True
 
 
@@ -75,9 +75,9 @@ cdef Tensor fitting(Node node, Py_ssize_t i, Tensor g, object target, int nr):
     cdef int code, dev
     cdef object shape
     if dispatches(g):
-        shape = output_meta(<Node>target, nr)[2] if type(target) is Node else (<Tensor>target).shape
+        shape = output_meta(<Node>target, nr)[2] if is_node(target) else (<Tensor>target).shape
         return g if shape is None or tuple(g.shape) == tuple(shape) else asked_sum_to(g, shape)
-    if type(target) is Node:
+    if is_node(target):
         if nr == 0 and (<Node>target).metas is None:
             if fits_output(<Node>target, g):
                 return g
@@ -116,7 +116,7 @@ cdef object asked_sum_to(Tensor g, object shape):
 
 cdef bint stands_for_another(object target):
     """Whether an edge leads to a tensor that only wraps what it computes with."""
-    if type(target) is Node:
+    if is_node(target):
         return (<Node>target).extra is not None and "wraps" in (<Node>target).extra
     return dispatches(target)
 

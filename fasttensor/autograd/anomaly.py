@@ -92,7 +92,7 @@ class Watch:
         self.first = None       # a sentence on the first NaN
 
     def before(self, name, inputs):
-        if _modules.busy or self.first is not None or (inputs and type(inputs[0]) is Node):
+        if _modules.busy or self.first is not None or (inputs and isinstance(inputs[0], Node)):
             return None
         if name.endswith("_"):      # what is overwritten must be looked at first
             return name, inputs, self._find(inputs)

@@ -10,7 +10,7 @@ from fasttensor._core.dispatch cimport find_hook, grad_enabled
 from fasttensor._core.element cimport write_element, read_element
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, run_flat, run_strided, FT_NOPS
-from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
+from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to, NUMBERS
 
 cdef extern from "elementwise.h":
     enum:
@@ -103,6 +103,7 @@ cdef bint record(int op, int code, Tensor y, Tensor x, Tensor z, Tensor w, void 
         node.out_meta = tuple([None if v is None else (<Tensor>v).shape for v in (x, z, w)])
     set_history(y, node, 0)
     if need:
+        node.saved_output = ((x is None) | (z is None) << 1 | (w is None) << 2) << NUMBERS
         set_saved(node, (
             kept(x, sx, code, row.mask & 1) if need & 1 else None,
             (kept(z, sz, code, row.mask & 2) if need & 2 else None) if row.nin > 1 else None,
@@ -131,11 +132,12 @@ cdef object elementwise_backward(Node node, object grad):
     cdef const ft_op *row = &rows[node.op]
     cdef Tensor g = <Tensor>grad, r
     cdef list results
+    cdef tuple saved = None         # fetched once, however many inputs' gradients read it
     cdef int i, last = 0
     if row.nin == 1 and node.inputs[0] is None:
         return None
     if row.nin == 1:
-        return input_gradient(node, row, 0, g, is_spare(node, g))
+        return input_gradient(node, row, 0, g, get_saved(node) if row.saves[0] else (), is_spare(node, g))
     results = []
     for i in range(row.nin):
         if node.inputs[i] is not None:
@@ -144,15 +146,16 @@ cdef object elementwise_backward(Node node, object grad):
         if node.inputs[i] is None:
             results.append(None)
             continue
-        r = input_gradient(node, row, i, g, i == last and is_spare(node, g))
+        if saved is None and row.saves[i]:
+            saved = get_saved(node)
+        r = input_gradient(node, row, i, g, saved if row.saves[i] else (), i == last and is_spare(node, g))
         if node.out_meta is not None and node.out_meta[i] is not None:
             r = shrink_to(r, <tuple>node.out_meta[i])
         results.append(r)
     return tuple(results)
 
 
-cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g, bint spare):
-    cdef tuple saved
+cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g, tuple saved, bint spare):
     cdef Tensor out
     cdef int bits = row.saves[i], k, n = 0, code
     cdef char *p[6]
@@ -161,7 +164,6 @@ cdef Tensor input_gradient(Node node, const ft_op *row, int i, Tensor g, bint sp
     cdef Tensor t, b = None, c = None, d = None
     if (row.identity >> i) & 1:
         return g
-    saved = get_saved(node) if bits else ()
     if grad_enabled() and (requires(g) or any_requires(saved)):
         return symbolic_gradient(node, row, i, g, saved)
     # the computing dtype: that of what was saved, or of the gradient

@@ -8,7 +8,7 @@ from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
 from fasttensor.cpu.copy cimport overlaps, apart
-from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history
+from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history, is_node, NUMBERS
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
@@ -159,7 +159,7 @@ cdef Tensor with_history_of(Tensor copy, Tensor x, int code):
     cdef object e = edge(x)
     if x.code != code:
         return differentiable_cast(x, code)
-    if isinstance(e, Node):
+    if is_node(e):
         set_history(copy, <Node>e, x.nr)
     return copy
 
@@ -214,6 +214,7 @@ cdef bint record_inplace(int op, int code, Tensor x, Tensor before, Tensor z, Te
     node.out_meta = tuple([None if v is None else (<Tensor>v).shape for v in (x, z, w)])
     if need:
         result = alias(x)
+        node.saved_output = ((z is None) << 1 | (w is None) << 2) << NUMBERS
         set_saved(node, (
             before if need & 1 else None,
             (kept(z, sz, code, row.mask & 2) if need & 2 else None) if row.nin > 1 else None,

@@ -8,7 +8,7 @@ inputs that were asked for.
 from fasttensor._core.tensor cimport Tensor, Node, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, set_inside, dispatching, dispatches, hook as core_hook
 from fasttensor._core.dual cimport dual_on, hidden, set_hidden
-from fasttensor.autograd.recording cimport edge, anomaly
+from fasttensor.autograd.recording cimport edge, anomaly, is_node
 from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
@@ -41,7 +41,7 @@ cdef class Sweep:
         """Mark as seen in this run; False when it was already."""
         cdef Node node
         cdef Tensor leaf
-        if type(item) is Node:
+        if is_node(item):
             node = item
             if node.visit == self.id:
                 return False
@@ -63,32 +63,32 @@ cdef class Sweep:
         cdef list stack = []
         cdef Node node
         for item in roots:
-            if self.enter(item) and type(item) is Node:
+            if self.enter(item) and is_node(item):
                 stack.append(item)
         while stack:
             node = stack.pop()
             for e in node.inputs:
                 if e is None or self.floor and self.left_out(e):
                     continue
-                if self.enter(e) and type(e) is Node:
+                if self.enter(e) and is_node(e):
                     stack.append(e)
-                if type(e) is Node:
+                if is_node(e):
                     (<Node>e).pending += 1
                 else:
                     (<Tensor>e).pending += 1
 
     cdef bint left_out(self, object e) noexcept:
-        return type(e) is Node and (<Node>e).seq <= self.floor
+        return is_node(e) and (<Node>e).seq <= self.floor
 
     cdef find_needed(self, list roots):
         """With selected inputs: which nodes lead to one of them. Inputs are judged before their consumers;
         sequence numbers do not tell which those are, since a view's node may be made late."""
         cdef Node node
         cdef Tensor leaf
-        cdef list stack = [(item, False) for item in roots if type(item) is Node]
+        cdef list stack = [(item, False) for item in roots if is_node(item)]
         cdef set seen = set()
         for item in self.visited:
-            if type(item) is not Node:
+            if not is_node(item):
                 leaf = item
                 leaf.needed = id(leaf) in self.captured
         while stack:
@@ -100,7 +100,7 @@ cdef class Sweep:
                 seen.add(id(node))
                 stack.append((node, True))
                 for e in node.inputs:
-                    if type(e) is Node and id(e) not in seen and not self.left_out(e):
+                    if is_node(e) and id(e) not in seen and not self.left_out(e):
                         stack.append((e, False))
                 continue
             node.needed = self.leads_on(node)
@@ -116,7 +116,7 @@ cdef class Sweep:
         cdef Tensor leaf
         cdef list parts
         cdef object got
-        if type(item) is Node:
+        if is_node(item):
             node = item
             if node.n_outputs == 1:
                 got, node.grad = node.grad, None
@@ -173,7 +173,7 @@ cdef class Sweep:
             nr = node.nrs[i] if node.nrs is not None else 0
             if g is not None:
                 g = fitting(node, i, <Tensor?>g, e, nr)
-            if type(e) is Node:
+            if is_node(e):
                 target = e
                 if g is not None:
                     self.add(target, nr, g)
@@ -221,7 +221,7 @@ cdef class Sweep:
     cdef bint leads_on(self, Node node):
         """Whether an input of the node is needed, and not only the node's own output."""
         for e in node.inputs:
-            if e is not None and not (self.floor and self.left_out(e)) and ((<Node>e).needed if type(e) is Node else (<Tensor>e).needed):
+            if e is not None and not (self.floor and self.left_out(e)) and ((<Node>e).needed if is_node(e) else (<Tensor>e).needed):
                 return True
         return False
 
@@ -277,7 +277,7 @@ cdef class Sweep:
                 if id(item) in done:
                     continue
                 done.add(id(item))
-            if type(item) is Node:
+            if is_node(item):
                 if (<Node>item).pending == 0:
                     push(&self.heap, <Node>item)
             elif (<Tensor>item).pending == 0:
@@ -291,14 +291,14 @@ cdef class Sweep:
         cdef Node node
         cdef Tensor leaf
         for item in self.visited:
-            if type(item) is Node:
+            if is_node(item):
                 node = item
                 node.visit, node.grad = 0, None
             else:
                 leaf = item
                 leaf.visit, leaf.acc = 0, None
         for item, visit, pending, needed, grad in self.outer:
-            if type(item) is Node:
+            if is_node(item):
                 node = item
                 node.visit, node.pending, node.needed, node.grad = visit, pending, needed, grad
             else:

@@ -1,6 +1,9 @@
 """Hooks on what operations save for backward, and multi-tensor gradient hooks (PyTorch's ``autograd.graph``)."""
 
+from typing import NamedTuple
+
 from fasttensor._core.tensor import Node, Tensor
+from fasttensor.autograd.node_classes import accumulator_of
 from fasttensor.autograd.recording import count_write, pop_saved_hooks, push_saved_hooks
 
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "Node",
@@ -77,21 +80,19 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     return Handle()
 
 
-class GradientEdge(tuple):
-    """A node and an output number of it."""
+class GradientEdge(NamedTuple):
+    """A node and an output number of it: where in the graph a tensor's gradient arrives."""
 
-    def __new__(cls, node, output_nr):
-        return super().__new__(cls, (node, output_nr))
-
-    node = property(lambda self: self[0])
-    output_nr = property(lambda self: self[1])
+    node: Node
+    output_nr: int
+    ownership_token: object | None = None
 
 
 def get_gradient_edge(tensor):
-    """Where in the graph this tensor's gradient arrives."""
+    """Where in the graph this tensor's gradient arrives; of a leaf, its AccumulateGrad."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(tensor.grad_fn, tensor.output_nr)
+    return GradientEdge(accumulator_of(tensor) if tensor.grad_fn is None else tensor.grad_fn, tensor.output_nr)
 
 
 class allow_mutation_on_saved_tensors:

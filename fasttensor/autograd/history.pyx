@@ -270,7 +270,7 @@ cdef bint rebase(Tensor x, Node node, int at=0) except False:
         keep_retaining(x)
         return True
     base = x.base
-    slices = new_node(copy_slices_backward, "CopySlices")
+    slices = new_node(copy_slices_backward, "torch::autograd::CopySlices")
     add_input(slices, base)
     slices.inputs.extend(without(node.inputs, at))
     if node.nrs is not None or slices.nrs is not None:

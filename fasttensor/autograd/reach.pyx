@@ -1,6 +1,6 @@
 """Which leaves a graph leads to."""
 from fasttensor._core.tensor cimport Tensor, Node
-from fasttensor.autograd.recording cimport edge
+from fasttensor.autograd.recording cimport edge, is_node
 
 
 def reaches_beyond(tensors, own):
@@ -21,7 +21,7 @@ def reaches_beyond(tensors, own):
         if id(e) in seen:
             continue
         seen.add(id(e))
-        if type(e) is not Node:
+        if not is_node(e):
             if id(e) not in known:
                 return True
             continue

@@ -1,6 +1,16 @@
 # Recording operations: edges and saved values.
 from fasttensor._core.tensor cimport Tensor, Node, backward_fn
 
+cdef extern from *:
+    """
+    /* nodes that a program has seen are of classes derived from Node, one step below it */
+    #define FT_IS_NODE(o, cls) (Py_TYPE(o) == (PyTypeObject *)(cls) || Py_TYPE(o)->tp_base == (PyTypeObject *)(cls))
+    """
+    bint FT_IS_NODE(object e, object cls) noexcept
+
+cdef inline bint is_node(object e) noexcept:
+    return FT_IS_NODE(e, Node)
+
 cdef bint requires(Tensor x) noexcept
 cdef object edge(Tensor x)                                  # Node, leaf Tensor or None
 cdef Node new_node(backward_fn run, str label)
@@ -13,4 +23,6 @@ cdef Tensor shrink_to(Tensor g, tuple sizes)
 cdef void describe_output(Node node, Tensor out, int nr)
 cdef bint fits_output(Node node, Tensor g) noexcept
 cdef tuple output_meta(Node node, int nr)
+cdef enum:
+    NUMBERS = 24                    # from this bit on `saved_output` of a table row says which operands were numbers
 cdef bint anomaly

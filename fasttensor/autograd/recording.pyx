@@ -130,7 +130,7 @@ cdef object unpacked(Node node, object saved):
     t = alias(<Tensor>value)
     if type(history) is int:
         set_history(t, node, history)
-    elif type(history[0]) is Node:
+    elif is_node(history[0]):
         set_history(t, history[0], history[1])
     else:
         # a leaf is its own end of the graph: the unpacked tensor leads to it
@@ -180,6 +180,8 @@ cdef object history_of(Node node, Tensor t, int i):
 
 
 cdef pack_saved(Node node):
+    """Hand what a node saves to the innermost pack hook."""
+    cdef list values = list(node.saved)
     cdef int i
     pack = _saved_hooks[len(_saved_hooks) - 1]
     if isinstance(pack, str):
@@ -187,11 +189,38 @@ cdef pack_saved(Node node):
     before = grad_enabled()
     set_grad_enabled_flag(False)
     try:
-        node.saved = tuple([None if v is None else SavedHooks(pack[0](v), pack[1], history_of(node, v, i))
-                            for i, v in enumerate(node.saved)])
+        for i, v in enumerate(values):
+            # numbers among the operands of a row are no tensors of the program's
+            if v is not None and not (node.op >= 0 and (node.saved_output >> (NUMBERS + i)) & 1):
+                pack_one(node, values, i, pack[0], pack[1])
     finally:
         set_grad_enabled_flag(before)
-    node.saved_output = 0
+    node.saved = tuple(values)
+
+
+cdef pack_one(Node node, list values, int i, pack, unpack):
+    cdef Tensor t = values[i]
+    values[i] = SavedHooks(pack(t), unpack, history_of(node, t, i))
+    node.saved_output &= ~(1 << i)
+    if t.store is not None:
+        node.saved_version -= t.store.version
+
+
+def hook_saved(Node node not None, int i, pack, unpack):
+    """Give one saved tensor its hooks; without any, what is kept of it now."""
+    cdef list values
+    if pack is None:
+        return node.saved[i].value if type(node.saved[i]) is SavedHooks else node.saved[i]
+    if node.saved is not None and type(node.saved[i]) is SavedHooks:
+        raise RuntimeError(f"{node.label}: Calling register_hooks on a saved tensor whose hooks have already been set. "
+                           "Only one pair of hooks is allowed at a time.")
+    get_saved(node)                 # whether it is still there, and as it was
+    if node.saved[i] is None:
+        raise RuntimeError(f"{node.label}: Calling register_hooks on a saved tensor with value None is forbidden")
+    values = list(node.saved)
+    pack_one(node, values, i, pack, unpack)
+    node.saved = tuple(values)
+    return None
 
 
 cdef tuple get_saved(Node node):
@@ -199,6 +228,7 @@ cdef tuple get_saved(Node node):
     cdef object v
     cdef Tensor t
     cdef tuple values = node.saved
+    cdef bint hooked = False
     if values is None:
         if node.released:
             raise RuntimeError(
@@ -209,14 +239,16 @@ cdef tuple get_saved(Node node):
     for v in values:
         if v is not None:
             if type(v) is SavedHooks:
-                return tuple([None if s is None else unpacked(node, s) for s in values])
+                hooked = True
+                continue
             t = <Tensor>v
             if t.store is not None:
                 total += t.store.version
     if total != node.saved_version:
         raise_modified(node)
-    if node.saved_output and grad_enabled():
-        values = tuple([restore(node, v, i) for i, v in enumerate(values)])
+    if hooked or node.saved_output and grad_enabled():
+        values = tuple([unpacked(node, v) if type(v) is SavedHooks else restore(node, v, i) if grad_enabled() else v
+                        for i, v in enumerate(values)])
     return values
 
 
@@ -237,13 +269,13 @@ cdef raise_modified(Node node):
     cdef Tensor t
     line = ""
     for v in node.saved:
-        if v is not None:
+        if isinstance(v, Tensor):
             t = <Tensor>v
             if t.store is not None and t.store.writer is not None:
                 line = f"; the last write was at {t.store.writer}"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"{node.label} saved {', '.join(describe(v) for v in node.saved if v is not None)}, which was written afterwards{line}."
+        f"{node.label} saved {', '.join(describe(v) for v in node.saved if isinstance(v, Tensor))}, which was written afterwards{line}."
         " Use an out-of-place operation there, or clone() the tensor first.")
 
 
@@ -295,14 +327,14 @@ def leads_beyond_duals(Node node):
                 stack.pop()
                 continue
             for e in node.inputs:
-                if e is not None and type(e) is not Node:
+                if e is not None and not is_node(e):
                     extra["leads"] = True
-            if not extra["leads"] and any([type(e) is Node for e in node.inputs]):
+            if not extra["leads"] and any([is_node(e) for e in node.inputs]):
                 extra["leads"] = None           # its inputs are judged first
-                stack.extend([e for e in node.inputs if type(e) is Node])
+                stack.extend([e for e in node.inputs if is_node(e)])
                 continue
         elif extra["leads"] is None:
-            extra["leads"] = any([type(e) is Node and bool((<Node>e).extra["leads"]) for e in node.inputs])
+            extra["leads"] = any([is_node(e) and bool((<Node>e).extra["leads"]) for e in node.inputs])
         stack.pop()
     return extra["leads"]
 

@@ -7,7 +7,7 @@ from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap, set_inside
 from fasttensor._core.dispatch cimport hook as python_hook
-from fasttensor._core.dispatch import install
+from fasttensor._core.dispatch import install, set_hook
 from fasttensor._core.dual cimport any_duals, dual_on, hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
 from fasttensor.autograd.history cimport check_inference, rebase, stays_leaf, mark_view
@@ -20,18 +20,24 @@ class Rule:
     """An operation with `forward(ctx, *args)` and `backward(ctx, *grads)`, both static.
 
     backward returns one gradient (or None) for each argument of forward. `name` is the node's name
-    (default: the class's name with "Backward0"); `view` says that the outputs share the first
-    argument's memory.
+    (default: the class's name with "Backward0"), or `named(*args)` gives it where it depends on forward's arguments; `saves` has PyTorch's names of what is saved, in order; `view` says that the outputs share the first argument's memory.
     """
     name = None
+    named = None
+    saves = ()
     view = False
 
 
-cdef str label_of(object rule, bint user):
-    cdef object label = LABELS.get(rule)
+cdef str label_of(object rule, tuple args, bint user):
+    cdef object label
+    if user:                        # not kept here, where it would keep the class alive
+        cls = rule.__dict__.get("_backward_cls")
+        return rule.__name__ + "Backward" if cls is None else cls.__name__
+    label = LABELS.get(rule)
     if label is None:
-        label = rule.__name__ + "Backward" if user else (rule.name or rule.__name__ + "Backward0")
-        LABELS[rule] = label
+        if rule.named is not None:
+            return rule.named(*args)
+        label = LABELS[rule] = rule.name or rule.__name__ + "Backward0"
     return label
 
 
@@ -53,8 +59,10 @@ cdef object run_rule(object rule, tuple args, bint user):
         python_hook("before_write")()
     if not need:
         node = fresh_node()
-        node.rule, node.label, node.n_outputs = rule, "", 0
+        node.rule, node.label, node.n_outputs, node.materialize = rule, "", 0, user
         node.needs_input_grad = (False,) * len(args)
+        if user:
+            python_hook("show_node")(node)
         set_grad_enabled_flag(False)
         try:
             out = forward_of(rule, node, args, user)
@@ -63,8 +71,10 @@ cdef object run_rule(object rule, tuple args, bint user):
         if user:
             out = unrecorded_outputs(args, out)
         return out
-    node = new_node(rule_backward, label_of(rule, user))
+    node = new_node(rule_backward, label_of(rule, args, user))
     node.rule, node.materialize = rule, user
+    if user:
+        python_hook("show_node")(node)
     if any_duals() and dual_on():
         waiting = pending.pop()         # has no tangents before it is whole
     flags = []
@@ -287,47 +297,6 @@ def _set_materialize_grads(Node self, value):
     _note(self, "materialize", bool(value))
 
 
-def _next_functions(Node node):
-    return tuple([(None, 0) if e is None else (e, nr) if isinstance(e, Node) else (AccumulateGrad(e), 0)
-                  for e, nr in zip(node.inputs, node.nrs or [0] * len(node.inputs))])
-
-
-def _saved_at(int k):
-    """A property: the k-th saved tensor, under the name that PyTorch's nodes give it."""
-    def read(Node node):
-        values = get_saved(node)
-        if k >= len(values):
-            raise AttributeError(f"{node.label or 'ctx'} object saved {len(values)} tensors, not {k + 1}")
-        return values[k]
-    return property(read)
-
-
-class AccumulateGrad:
-    """The end of the graph at a leaf, as PyTorch shows it in ``next_functions``."""
-    next_functions = ()
-
-    def __init__(self, variable):
-        self.variable = variable
-
-    def name(self):
-        return "struct torch::autograd::AccumulateGrad"
-
-    def register_hook(self, hook):
-        return self.variable.register_post_accumulate_grad_hook(lambda t: hook((), (t.grad,)))
-
-    def register_prehook(self, hook):
-        return self.variable.register_hook(lambda g: (hook((g,)) or (None,))[0])
-
-    def __eq__(self, other):
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self):
-        return hash(self.variable)
-
-    def __repr__(self):
-        return "<AccumulateGrad object>"
-
-
 cdef dict hooks_of(Node node, object key):
     if node.extra is None:
         node.extra = {}
@@ -347,9 +316,17 @@ def retain_on(Node node, int nr, reference):
 
 
 install(Node, {
-    "saved": Node.saved_tensors, "saved_variables": Node.saved_tensors, "next_functions": property(_next_functions),
-    "metadata": property(lambda node: hooks_of(node, "metadata")), "_saved_self": _saved_at(0), "_saved_other": _saved_at(1),
-    "save_for_forward": _save_for_forward, "_saved_third": _saved_at(2), "_saved_result": _saved_at(3), "mark_dirty": _mark_dirty,
-    "mark_non_differentiable": _mark_non_differentiable, "set_materialize_grads": _set_materialize_grads,
+    "saved": Node.saved_tensors, "saved_variables": Node.saved_tensors, "metadata": property(lambda node: hooks_of(node, "metadata")),
+    "save_for_forward": _save_for_forward, "mark_dirty": _mark_dirty, "mark_non_differentiable": _mark_non_differentiable,
+    "set_materialize_grads": _set_materialize_grads,
 })
+
+
+def show_node(Node node):
+    """Fetches what gives nodes their classes."""
+    from fasttensor.autograd import node_classes
+    node_classes.show(node)
+
+
 set_saved_reader(saved_of)
+set_hook("show_node", show_node)

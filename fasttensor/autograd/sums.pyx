@@ -10,6 +10,9 @@ from fasttensor.autograd.recording cimport requires, new_node, add_input, set_hi
 from fasttensor.cpu.reduce_driver cimport total
 
 
+cdef tuple NAMES = (("SumBackward0", "SumBackward1"), ("MeanBackward0", "MeanBackward1"))
+
+
 cdef object spread(Node node, Tensor g):
     """g repeated over the reduced dimensions; out_meta is (sizes, reduced dimension or -1 for all, keepdim)."""
     cdef tuple sizes = node.out_meta[0]
@@ -59,7 +62,7 @@ def try_total(x, dim, keepdim, bint mean):
         return None
     out = total(t, None if d < 0 else (d,), keep, t.code, mean)
     if grad_enabled() and requires(t):
-        node = new_node(mean_backward if mean else sum_backward, "MeanBackward0" if mean else "SumBackward0")
+        node = new_node(mean_backward if mean else sum_backward, NAMES[mean][d >= 0])
         add_input(node, t)
         node.out_meta = (tuple([t.sizes[k] for k in range(t.rank)]), d, keep)
         if mean:

@@ -10,7 +10,7 @@ from fasttensor._core.device cimport device_of
 from fasttensor._core.tensor cimport Tensor, Node, alias, describe
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag
 from fasttensor._core.dual cimport dual_on, set_dual_on, hidden, set_hidden
-from fasttensor.autograd.recording cimport edge, new_node, add_input, set_history, output_meta, requires
+from fasttensor.autograd.recording cimport edge, new_node, add_input, set_history, output_meta, requires, is_node
 from fasttensor.autograd.history cimport mark_view
 from fasttensor.autograd.accumulate cimport fitting
 from fasttensor.autograd.recording import last_node, leads_beyond_duals, pending
@@ -57,7 +57,7 @@ def tangents_of(list tensors, dict memo, dict leaves, create):
         e = edge(<Tensor?>t)
         if e is None:
             found.append(None)
-        elif type(e) is Node:
+        elif is_node(e):
             fill(<Node>e, memo, leaves, create)
             parts = memo[id(e)][1]
             found.append(None if parts is None else parts[(<Tensor>t).nr])
@@ -82,7 +82,7 @@ cdef fill(Node root, dict memo, dict leaves, object create):
         seen.add(id(node))
         stack.append(node)
         for e in node.inputs:
-            if type(e) is Node and id(e) not in memo:
+            if is_node(e) and id(e) not in memo:
                 stack.append(e)
 
 
@@ -94,7 +94,7 @@ cdef tuple of_node(Node node, dict memo, dict leaves, object create):
     for i in range(len(node.inputs)):
         e = node.inputs[i]
         t = None
-        if type(e) is Node:
+        if is_node(e):
             parts = memo[id(e)][1]
             if parts is not None:
                 t = (<tuple>parts)[node.nrs[i] if node.nrs is not None else 0]
@@ -149,7 +149,7 @@ cdef tuple by_jvp(Node node, list given):
     for i in range(len(given)):
         e = node.inputs[i]
         if given[i] is None and e is not None and materialize:
-            given[i] = zeros_at(<Node>e, node.nrs[i] if node.nrs is not None else 0) if type(e) is Node else e.detach() * 0
+            given[i] = zeros_at(<Node>e, node.nrs[i] if node.nrs is not None else 0) if is_node(e) else e.detach() * 0
     forward = node.extra is not None and "forward" in node.extra
     if forward:
         node.extra["in_jvp"] = True
@@ -235,7 +235,7 @@ def node_tangent(Node node, dict memo):
     """Whether a node's outputs have tangents."""
     cdef bint some = False
     for e in node.inputs:
-        if type(e) is Node:
+        if is_node(e):
             fill(<Node>e, memo, {}, None)
             some |= memo[id(e)][1] is not None
     return some

@@ -80,7 +80,7 @@ def copy_(self, src, non_blocking=False):
     copy_into(x, s)
     wrote(x)
     if recording:
-        node = inplace_node(x, copy_backward, "CopyBackwards")
+        node = inplace_node(x, copy_backward, "torch::autograd::CopyBackwards")
         add_input(node, s)
         node.out_meta = (tuple([s.sizes[d] for d in range(s.rank)]), s.code if s.code >= FLOAT16 else x.code, s.dev)
         rebase(x, node)

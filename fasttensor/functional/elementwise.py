@@ -41,7 +41,7 @@ def clamp(input, min=None, max=None, *, out=None):
     if tensors:
         if min is not None and max is not None:
             return F["_clamp"](input, min, max, out=out)
-        return F["maximum"](input, min, out=out) if max is None else F["minimum"](input, max, out=out)
+        return F["clamp_min"](input, min, out=out) if max is None else F["clamp_max"](input, max, out=out)
     bounds = [b for b in (min, max) if b is not None]
     kind = input.dtype
     for b in bounds:

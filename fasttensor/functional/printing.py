@@ -167,7 +167,7 @@ def _suffixes(x, shown):
             found.append(f"dtype={shown.dtype}")
     node = x.grad_fn
     if node is not None:
-        found.append(f"grad_fn=<{node.name()}>")
+        found.append(f"grad_fn=<{type(node).__name__}>")
     elif x.requires_grad:
         found.append("requires_grad=True")
     duals = sys.modules.get("fasttensor.autograd.forward_ad")

@@ -119,7 +119,7 @@ class Recorder:
 
     def before(self, name, inputs):
         """An operation begins (called by the watched functions)."""
-        if inputs and type(inputs[0]) is Node:
+        if inputs and isinstance(inputs[0], Node):
             node, gradient = inputs
             inputs = gradient if isinstance(gradient, tuple) else (gradient,)
             outer = self.open(f"autograd::engine::evaluate_function: {name}", "backward", inputs)

@@ -9,6 +9,7 @@ class ScaledDotProductFlashAttentionForCpu(Rule):
 
     The mask is added to the scores and gets no gradient here.
     """
+    saves = ("query", "key", "value", "attn_mask", "output")
 
     @staticmethod
     def forward(ctx, q, k, v, mask, causal, scale, composite):

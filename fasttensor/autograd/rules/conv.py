@@ -44,6 +44,7 @@ def by_bias(g):
 
 class Convolution(Rule):
     """[N, C, ...] and [O, C / groups, ...] to [N, O, ...]."""
+    saves = ("input", "weight")
 
     @staticmethod
     def forward(ctx, x, w, bias, stride, padding, dilation, groups):

@@ -97,6 +97,8 @@ def shrink(g, shape):
 
 
 class IndexSelect(Rule):
+    saves = ("index",)
+
     @staticmethod
     def forward(ctx, x, dim, index):
         if ctx.needs_input_grad[0]:
@@ -116,6 +118,8 @@ class IndexSelect(Rule):
 
 
 class Embedding(Rule):
+    saves = ("indices",)
+
     @staticmethod
     def forward(ctx, weight, index, padding_idx, scale):
         ctx.save(index)
@@ -129,6 +133,8 @@ class Embedding(Rule):
 
 
 class Gather(Rule):
+    saves = ("index",)
+
     @staticmethod
     def forward(ctx, x, dim, index):
         ctx.save(index)
@@ -203,6 +209,7 @@ class IndexWrite(Rule):
 
 class MaskedSelect(Rule):
     """The elements of x under a mask of x's shape."""
+    saves = ("mask",)
 
     @staticmethod
     def forward(ctx, x, mask):
@@ -242,6 +249,8 @@ class MaskedScatter(Rule):
 
 
 class MaskedFill(Rule):
+    saves = ("mask",)
+
     @staticmethod
     def forward(ctx, x, mask, value, inplace):
         ctx.save(mask)

@@ -34,6 +34,8 @@ def product_gradients(g, a, b):
 
 
 class Mm(Rule):
+    saves = ("self", "mat2")
+
     @staticmethod
     def forward(ctx, a, b):
         keep(ctx, a, b)
@@ -46,6 +48,7 @@ class Mm(Rule):
 
 class Bmm(Rule):
     """Batches of one shape; the caller expands them."""
+    saves = ("self", "mat2")
 
     @staticmethod
     def forward(ctx, a, b):
@@ -59,6 +62,7 @@ class Bmm(Rule):
 
 class Addmm(Rule):
     """beta * c + alpha * (a @ b) with c of the result's shape."""
+    saves = ("mat1", "mat2")
 
     @staticmethod
     def forward(ctx, c, a, b, beta, alpha):
@@ -75,10 +79,12 @@ class Addmm(Rule):
 
 
 class Baddbmm(Addmm):
-    pass
+    saves = ("batch1", "batch2")
 
 
 class Mv(Rule):
+    saves = ("self", "vec")
+
     @staticmethod
     def forward(ctx, a, x):
         ctx.save(a, x)
@@ -104,6 +110,8 @@ class Mv(Rule):
 
 
 class Dot(Rule):
+    saves = ("self", "tensor")
+
     @staticmethod
     def forward(ctx, x, y):
         ctx.save(x, y)

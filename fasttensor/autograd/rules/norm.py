@@ -40,6 +40,7 @@ class RowNorm(Rule):
 
 class LayerNorm(RowNorm):
     name = "NativeLayerNormBackward0"
+    saves = ("input", "weight", "bias", "result1", "result2")
 
     @staticmethod
     def forward(ctx, x, weight, bias, n_dims, n, eps):
@@ -88,6 +89,7 @@ def per_channel(t, rank):
 
 class BatchNorm(Rule):
     name = "NativeBatchNormBackward0"
+    saves = ("input", "weight", "result1", "result2")
 
     @staticmethod
     def forward(ctx, x, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -127,6 +129,7 @@ class BatchNorm(Rule):
 
 class GroupNorm(Rule):
     name = "NativeGroupNormBackward0"
+    saves = ("input", "weight", "result1", "result2")
 
     @staticmethod
     def forward(ctx, x, weight, bias, groups, eps):

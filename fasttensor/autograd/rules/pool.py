@@ -5,6 +5,7 @@ from fasttensor.autograd.rule import Rule, apply
 
 class MaxPool(Rule):
     """Values and indices; `windows` as fasttensor.cpu.pool describes them."""
+    saves = ("result1",)
     name = "MaxPoolWithIndicesBackward0"
 
     @staticmethod

@@ -22,7 +22,14 @@ def count_of(shape, dims):
     return n
 
 
+def by_dims(name):
+    """PyTorch has an operation for all elements, number 0, and one for dimensions."""
+    return staticmethod(lambda x, dims, *rest: f"{name}Backward{int(dims is not None)}")
+
+
 class Sum(Rule):
+    named = by_dims("Sum")
+
     @staticmethod
     def forward(ctx, x, dims, keepdim, code):
         ctx.args = x.shape, dims, keepdim
@@ -34,6 +41,8 @@ class Sum(Rule):
 
 
 class Mean(Rule):
+    named = by_dims("Mean")
+
     @staticmethod
     def forward(ctx, x, dims, keepdim, code):
         ctx.args = x.shape, dims, keepdim
@@ -60,6 +69,8 @@ class Nansum(Rule):
 class Prod(Rule):
     """The derivative by one element is the product of the others: y / x, or where zeros occur the
     products of what stands before and after it."""
+    named = by_dims("Prod")
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, dims, keepdim, code):
@@ -97,6 +108,7 @@ def products_of_others(x, d):
 
 class Extreme(Rule):
     """amax and amin: elements that share the extreme share the gradient evenly."""
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, dims, keepdim, least):
@@ -126,15 +138,16 @@ class Amin(Extreme):
 
 
 class Max(Extreme):
-    pass
+    name = "MaxBackward1"
 
 
 class Min(Extreme):
-    pass
+    name = "MinBackward1"
 
 
 class ExtremeOfDim(Rule):
     """(values, indices): the gradient goes to the chosen element."""
+    saves = ("indices",)
 
     @staticmethod
     def forward(ctx, x, dim, keepdim, least):
@@ -221,6 +234,7 @@ class Select(Rule):
 
 class Var(Rule):
     """Variance or, with `root`, standard deviation; with the mean where asked."""
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, dims, correction, keepdim, root, with_mean):
@@ -263,6 +277,7 @@ class StdMean(Var):
 class Norm(Rule):
     """The p-norm; its gradient is 0 where the norm is 0. Formulas: d|x|_p = sgn(x) |x|^(p-1) |x|_p^(1-p)."""
     name = "LinalgVectorNormBackward0"
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, p, dims, keepdim, code):
@@ -302,6 +317,8 @@ class Norm(Rule):
 
 
 class Logsumexp(Rule):
+    saves = ("self", "result")
+
     @staticmethod
     def forward(ctx, x, dims, keepdim):
         y = backend(x).logsumexp(x, dims, keepdim)

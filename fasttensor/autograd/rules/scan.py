@@ -21,6 +21,7 @@ class Cumsum(Rule):
 class Cumprod(Rule):
     """dy_j / dx_i = y_j / x_i for i <= j, which is summed from the end; where zeros occur the products
     that leave one element out are formed instead."""
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, dim):
@@ -52,6 +53,8 @@ def without_one(g, x, d):
 
 
 class Cumextreme(Rule):
+    saves = ("indices",)
+
     @staticmethod
     def forward(ctx, x, dim, least):
         values, indices = backend(x).cumextreme(x, dim, least)
@@ -77,6 +80,7 @@ class Cummin(Cumextreme):
 class Logcumsumexp(Rule):
     """The gradient's positive and negative parts run backwards as logcumsumexp themselves, which
     keeps them in range."""
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, dim, back):

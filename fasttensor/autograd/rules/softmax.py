@@ -4,6 +4,8 @@ from fasttensor.autograd.rule import Rule, apply, recording
 
 
 class Softmax(Rule):
+    saves = ("result",)
+
     @staticmethod
     def forward(ctx, x, dim):
         y = backend(x).softmax(x, dim)
@@ -20,6 +22,8 @@ class Softmax(Rule):
 
 
 class LogSoftmax(Rule):
+    saves = ("result",)
+
     @staticmethod
     def forward(ctx, x, dim):
         y = backend(x).log_softmax(x, dim)
@@ -38,6 +42,7 @@ class LogSoftmax(Rule):
 class CrossEntropyLoss(Rule):
     """Cross entropy of logits [rows, classes] against class indices, without the log_softmax in memory."""
     name = "NllLossBackward0"
+    saves = (None, "target", "weight", None)
 
     @staticmethod
     def forward(ctx, x, target, weight, ignore, smoothing, reduction):

@@ -13,6 +13,7 @@ class Chosen(Rule):
     """A kernel that gives elements along a dimension and their indices; `kernel` names it, `dim_at` says which of
     the arguments after x is the dimension."""
     kernel, dim_at = None, 0
+    saves = ("indices",)
 
     @classmethod
     def forward(cls, ctx, x, *args):
@@ -31,6 +32,7 @@ class Chosen(Rule):
 class Sort(Chosen):
     """Arguments: dim, descending, stable."""
     kernel = "sort"
+    named = staticmethod(lambda x, dim, descending, stable: f"SortBackward{int(stable)}")
 
 
 class Topk(Chosen):
@@ -46,11 +48,13 @@ class Kthvalue(Chosen):
 class Median(Chosen):
     """The lower median along dim, which stays with size 1. Arguments: dim, ignore_nan."""
     kernel = "median"
+    named = staticmethod(lambda x, dim, ignore_nan: "NanmedianBackward1" if ignore_nan else "MedianBackward1")
 
 
 class MedianOfAll(Rule):
     """The lower median of all elements; those equal to it, or all NaNs where it is one, share the gradient evenly."""
-    name = "MedianBackward0"
+    named = staticmethod(lambda x, ignore_nan: "NanmedianBackward0" if ignore_nan else "MedianBackward0")
+    saves = ("self", "result")
 
     @staticmethod
     def forward(ctx, x, ignore_nan):
