@@ -20,7 +20,9 @@ class Rule:
     """An operation with `forward(ctx, *args)` and `backward(ctx, *grads)`, both static.
 
     backward returns one gradient (or None) for each argument of forward. `name` is the node's name
-    (default: the class's name with "Backward0"), or `named(*args)` gives it where it depends on forward's arguments; `saves` has PyTorch's names of what is saved, in order; `view` says that the outputs share the first argument's memory.
+    (default: the class's name with "Backward0"), or `named(*args)` gives it where it depends on
+    forward's arguments; `saves` has PyTorch's names of what is saved, in order; `view` says that the
+    outputs share the first argument's memory.
     """
     name = None
     named = None
