@@ -13,9 +13,9 @@ NAMES = {
         "functional.activation": "prelu",
         "functional.addmm": "_addmm_activation addbmm addmm addmv addr baddbmm",
         "functional.basics":
-            "as_strided broadcast_to chunk clone detach diagonal flatten get_device is_complex is_distributed is_floating_point "
-            "is_inference is_nonzero is_same_size is_signed is_storage is_tensor moveaxis movedim narrow numel permute ravel "
-            "reshape result_type select split split_with_sizes squeeze swapaxes swapdims t transpose typename unbind unflatten "
+            "as_strided broadcast_to chunk clone detach diagonal flatten get_device is_complex is_floating_point is_inference "
+            "is_nonzero is_same_size is_signed is_storage is_tensor moveaxis movedim narrow numel permute ravel reshape "
+            "result_type select split split_with_sizes squeeze swapaxes swapdims t transpose typename unbind unflatten "
             "unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze",
         "functional.chains": "chain_matmul matrix_power",
         "functional.checks":
@@ -27,9 +27,8 @@ NAMES = {
         "functional.convert":
             "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor "
             "from_dlpack",
-        "functional.creation":
-            "empty empty_like empty_permuted empty_strided fill fill_ full full_like ones ones_like scalar_tensor zero_ zeros "
-            "zeros_like",
+        "functional.creation": "empty empty_like empty_permuted empty_strided fill fill_ full ones scalar_tensor zero_ zeros",
+        "functional.creation_like": "full_like ones_like zeros_like",
         "functional.data": "as_tensor asarray complex from_numpy frombuffer polar tensor",
         "functional.decompositions": "cholesky geqrf lu lu_unpack qr svd",
         "functional.distance": "cdist cosine_similarity dist norm pairwise_distance pdist renorm",
@@ -41,9 +40,9 @@ NAMES = {
             "feature_dropout_ native_dropout rrelu rrelu_",
         "functional.einsum": "einsum kron tensordot",
         "functional.elementwise":
-            "addcdiv addcmul angle arctan2 clamp clamp_max clamp_min clip conj_physical div divide erfinv fix float_power "
-            "floor_divide frexp isreal lerp logical_not logit mvlgamma nan_to_num nextafter polygamma positive pow round rsub "
-            "signbit threshold true_divide where",
+            "addcdiv addcmul angle arctan2 clamp clamp_max clamp_min clip div divide erfinv float_power floor_divide isreal "
+            "lerp logical_not pow rsub signbit true_divide where",
+        "functional.float_functions": "conj_physical fix frexp logit mvlgamma nan_to_num nextafter polygamma positive round threshold",
         "functional.forms":
             "_clamp_ _clamp_max_scalar_ _clamp_min_scalar_ _clamp_scalar_ _div_ _div_floor_ _div_trunc_ _logit_ _logit_eps_ "
             "_masked_scale_ _mul_scale_ _nan_to_num_ _pow_half_ _pow_minus_half_ _pow_number_ _prelu_ abs_ acos_ acosh_ "
@@ -61,6 +60,7 @@ NAMES = {
         "functional.joining":
             "block_diag cartesian_prod cat column_stack combinations concat concatenate dsplit dstack hsplit hstack meshgrid "
             "row_stack stack tensor_split vsplit vstack",
+        "functional.kinds": "is_distributed",
         "functional.linalg_norm": "frobenius_norm norm_except_dim nuclear_norm",
         "functional.losses": "binary_cross_entropy_with_logits ctc_loss kl_div nll_loss poisson_nll_loss",
         "functional.margin_losses": "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss",
@@ -153,7 +153,7 @@ NAMES = {
             "scaled_modified_bessel_k0 scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t "
             "shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sinc "
             "spherical_bessel_j0 xlog1py xlogy",
-        "functional.elementwise": "logit multigammaln polygamma round",
+        "functional.float_functions": "logit multigammaln polygamma round",
         "functional.incomplete_gamma": "gammainc gammaincc zeta",
         "functional.reduction": "logsumexp",
         "functional.softmax": "log_softmax softmax",
@@ -196,13 +196,12 @@ METHODS = {
     "functional.addmm": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
     "functional.basics":
         "_make_subclass as_strided as_subclass bfloat16 bool broadcast_to byte cdouble cfloat char chunk clone const_data_ptr "
-        "contiguous copy_ cpu cuda data_ptr detach detach_ diagonal dim double element_size expand expand_as fill_ flatten float "
-        "get_device half has_names int ipu is_coalesced is_complex is_contiguous is_distributed is_floating_point is_inference "
-        "is_nonzero is_pinned is_same_size is_set_to is_shared is_signed long moveaxis movedim narrow ndimension nelement numel "
-        "permute pin_memory ravel record_stream register_hook register_post_accumulate_grad_hook requires_grad_ reshape reshape_as "
-        "resize_ retain_grad select set_ short size split split_with_sizes squeeze storage_offset stride swapaxes swapdims t to "
-        "transpose type type_as unbind unflatten unfold unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze "
-        "untyped_storage view view_as xpu zero_",
+        "contiguous copy_ cpu cuda data_ptr detach detach_ diagonal dim double expand expand_as fill_ flatten float get_device "
+        "half int ipu is_complex is_contiguous is_floating_point is_inference is_nonzero is_same_size is_signed long moveaxis "
+        "movedim narrow ndimension nelement numel permute ravel register_hook register_post_accumulate_grad_hook requires_grad_ "
+        "reshape reshape_as resize_ retain_grad select set_ short size split split_with_sizes squeeze storage_offset stride "
+        "swapaxes swapdims t to transpose type type_as unbind unflatten unfold unsafe_chunk unsafe_split unsafe_split_with_sizes "
+        "unsqueeze untyped_storage view view_as xpu zero_",
     "functional.chains": "matrix_power",
     "functional.complex_parts": "adjoint conj is_conj is_neg resolve_conj resolve_neg",
     "functional.convert": "__array__ __array_priority__ __array_wrap__ __deepcopy__ __dlpack__ __dlpack_device__ __reduce_ex__ new numpy tolist",
@@ -216,13 +215,16 @@ METHODS = {
     "functional.element_calls": "apply_ map2_ map_",
     "functional.elementwise":
         "__div__ __idiv__ __rdiv__ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ div div_ divide divide_ "
-        "fix fix_ float_power float_power_ frexp logit logit_ mvlgamma mvlgamma_ nan_to_num nan_to_num_ nextafter nextafter_ "
-        "polygamma polygamma_ positive pow round round_ true_divide true_divide_ where",
+        "float_power float_power_ pow true_divide true_divide_ where",
+    "functional.float_functions":
+        "fix fix_ frexp logit logit_ mvlgamma mvlgamma_ nan_to_num nan_to_num_ nextafter nextafter_ polygamma polygamma_ "
+        "positive round round_",
     "functional.incomplete_gamma": "igamma igamma_ igammac igammac_",
     "functional.indexing":
         "index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_reduce index_reduce_ "
         "index_select",
     "functional.joining": "dsplit hsplit tensor_split vsplit",
+    "functional.kinds": "element_size has_names is_coalesced is_distributed is_pinned is_set_to is_shared pin_memory record_stream",
     "functional.masking": "argwhere masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select nonzero put put_ take take_along_dim",
     "functional.matmul": "bmm dot ger inner matmul mm mv outer vdot",
     "functional.matrix_functions": "det logdet matrix_exp pinverse slogdet",
@@ -232,7 +234,7 @@ METHODS = {
     "functional.part_scatters": "as_strided_scatter diagonal_scatter select_scatter slice_scatter",
     "functional.printing": "__format__",
     "functional.quantile": "mode nanquantile quantile",
-    "functional.random": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_",
+    "functional.random_fills": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_",
     "functional.rearranging": "diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile tril tril_ triu triu_",
     "functional.reduction": "all amax amin aminmax any argmax argmin count_nonzero logsumexp max mean min nanmean nansum prod sum sum_to_size",
     "functional.removed": "eig lstsq solve symeig",
@@ -248,10 +250,9 @@ METHODS = {
     "functional.view_copies": "as_strided_ narrow_copy resize resize_as resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
 }
 PROPERTIES = {
-    "functional.basics":
-        "T is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu mT name "
-        "names retains_grad",
+    "functional.basics": "T mT retains_grad",
     "functional.complex_parts": "H imag mH real",
+    "functional.kinds": "is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu name names",
 }
 HOOKS = {
     "functional.basics": "sum_to unbind view_dtype",

@@ -18,7 +18,6 @@ HEAD = '"""What the examples of the rows print. Written by tools/make_examples.p
 
 def text():
     """The whole file."""
-    sys.path.insert(0, str(ROOT))
     import fasttensor
     from fasttensor._optable import examples
     from fasttensor._optable.table import OPS

@@ -11,7 +11,11 @@ from fasttensor.autograd.batched cimport as_batched, wrap
 
 
 class memory_format:
-    """How the dimensions of images lie in memory, e.g. ``fasttensor.channels_last``."""
+    """How the dimensions of images lie in memory, e.g. ``fasttensor.channels_last``: N, H, W, C for a tensor of shape (N, C, H, W).
+
+    >>> torch.empty(1, 2, 3, 4).contiguous(memory_format=torch.channels_last).stride()
+    (24, 1, 8, 2)
+    """
 
     def __init__(self, name):
         self.name = name
@@ -107,7 +111,13 @@ def clone(input, *, memory_format=None):
 
 
 def contiguous(self, memory_format=contiguous_format):
-    """This tensor itself when it is contiguous in `memory_format`, else a contiguous copy."""
+    """This tensor itself when it is contiguous in `memory_format`, else a contiguous copy, through which gradients flow.
+
+    Raises RuntimeError for ``preserve_format``, and for channels_last of a tensor that is not 4-d (channels_last_3d: 5-d).
+
+    >>> torch.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     cdef Tensor x = <Tensor?>self
     if memory_format is contiguous_format:
         return x if x.contig else copy_of(x, contiguous_format)
@@ -117,7 +127,11 @@ def contiguous(self, memory_format=contiguous_format):
 
 
 def is_contiguous(self, memory_format=contiguous_format):
-    """Whether the elements lie in memory in order, without gaps."""
+    """Whether the elements lie in memory in order, without gaps; with `memory_format`, in that format's order.
+
+    >>> torch.ones(2, 3).t().is_contiguous()
+    False
+    """
     return (<Tensor?>self).contig if memory_format is contiguous_format else in_format(<Tensor>self, memory_format)
 
 
@@ -196,7 +210,11 @@ def to(self, *args, **kwargs):
 
 
 def type_of(self, dtype=None, non_blocking=False):
-    """The type's name, or with `dtype` this tensor converted to it."""
+    """The type's name in PyTorch, or with `dtype` (a dtype, or such a name) this tensor converted to it. ValueError for an unknown name.
+
+    >>> torch.ones(1).type(), torch.ones(1).type(torch.int32)
+    ('torch.FloatTensor', tensor([1], dtype=torch.int32))
+    """
     cdef Tensor x = <Tensor?>self
     if dtype is None:
         return "torch." + ("cuda." if x.dev == CUDA else "") + TYPE_NAMES[x.code]
@@ -217,7 +235,11 @@ TYPE_NAMES = ("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTenso
 
 
 def type_as(self, other):
-    """This tensor with the dtype and device of `other`."""
+    """This tensor with the dtype and device of `other`; itself where it has them.
+
+    >>> torch.ones(2).type_as(torch.tensor(1))
+    tensor([1, 1])
+    """
     return convert(<Tensor?>self, (<Tensor?>other).code, (<Tensor>other).dev, False, None)
 
 
@@ -226,17 +248,26 @@ def converter(name, int code):
     def method(self, memory_format=None):
         return convert(<Tensor?>self, code, (<Tensor>self).dev, False, memory_format)
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"This tensor as {dtype_of(code)}."
+    method.__doc__ = (f"This tensor as {dtype_of(code)}: itself where it is that already, else a copy, through which gradients flow between dtypes"
+                      f" that have them.\n\n>>> torch.tensor([0, 1]).{name}().dtype\n{dtype_of(code)}\n")
     return method
 
 
 def cpu(self, memory_format=None):
-    """This tensor in the CPU's memory."""
+    """This tensor in the CPU's memory: itself where it is there already.
+
+    >>> torch.ones(2).cpu()
+    tensor([1., 1.])
+    """
     return convert(<Tensor?>self, (<Tensor>self).code, CPU, False, memory_format)
 
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
-    """This tensor on the GPU. Raises an error that says what is missing where there is none."""
+    """This tensor on the GPU. Raises an error that says what is missing where there is none.
+
+    >>> torch.ones(2).cuda() if torch.cuda.is_available() else "on the CPU"
+    'on the CPU'
+    """
     return convert(<Tensor?>self, (<Tensor>self).code, device_code("cuda" if device is None else device), False, memory_format)
 
 
@@ -245,7 +276,8 @@ def on_device(kind):
     def method(self, device=None, non_blocking=False, memory_format=None):
         return convert(<Tensor?>self, (<Tensor>self).code, device_code(kind if device is None else device), False, memory_format)
     method.__name__ = method.__qualname__ = kind
-    method.__doc__ = f"An error: {kind} devices are not supported."
+    method.__doc__ = (f"Raises RuntimeError: {kind} devices are not supported.\n\n>>> try:\n...     torch.ones(1).{kind}()\n"
+                      "... except (RuntimeError, AssertionError):\n...     print(\"no such device\")\nno such device\n")
     return method
 
 

@@ -23,7 +23,13 @@ cdef Tensor select_at(Tensor x, int dim, Py_ssize_t index):
 
 
 def select(input, dim, index):
-    """One index of a dimension, which is dropped, as a view."""
+    """One index of a dimension, which is dropped, as a view: ``x[index]`` for the first dimension.
+
+    Args: `input`, at least 1-d; `dim`, `index`, ints that may be negative. Raises IndexError for either out of range, and for a 0-d tensor.
+
+    >>> torch.select(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, 0)
+    tensor([1, 4])
+    """
     cdef Tensor x = <Tensor?>input
     cdef int d
     cdef Py_ssize_t i = integer(index, "select", "index")
@@ -48,7 +54,15 @@ cdef Tensor slice_at(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length, Py_
 
 
 def narrow(input, dim, start, length):
-    """`length` indices of a dimension from `start`, as a view."""
+    """`length` indices of a dimension from `start` on, as a view.
+
+    Args: `start`, an int or a 0-d integer tensor, negative ones count from the end. Raises IndexError for a start out of range, RuntimeError
+    where `length` is negative or leads past the end, and for a 0-d tensor.
+
+    >>> torch.narrow(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, 1, 2)
+    tensor([[2, 3],
+            [5, 6]])
+    """
     cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "narrow")
     cdef Py_ssize_t s, n = integer(length, "narrow", "length")
@@ -69,7 +83,13 @@ def narrow(input, dim, start, length):
 
 
 def slice_dim(input, dim=0, start=None, end=None, step=1):
-    """The indices start, start + step, ... before `end` of a dimension, as a view."""
+    """The indices start, start + step, ... before `end` of a dimension, as a view: ``x[start:end:step]`` for `dim` 0.
+
+    Raises RuntimeError for a step below 1, IndexError for a dimension out of range.
+
+    >>> torch.slice_copy(torch.arange(6), 0, 1, 6, 2)
+    tensor([1, 3, 5])
+    """
     cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "slice")
     cdef Py_ssize_t a, b, s, n
@@ -81,9 +101,15 @@ def slice_dim(input, dim=0, start=None, end=None, step=1):
 
 
 def as_strided(input, size, stride, storage_offset=None):
-    """A view with any shape and strides over the storage.
+    """A view with any shape and strides over the memory of `input`, counted in elements from the storage's start.
 
-    Raises RuntimeError where it would reach outside the storage.
+    Args: `size`, `stride`, sequences of as many ints, not negative; `storage_offset`, by default that of `input`. Raises RuntimeError where an
+    element would lie outside of the storage, and for unlike lengths or negative values.
+
+    >>> torch.as_strided(torch.arange(6), (3, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3],
+            [2, 4]])
     """
     cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
@@ -119,7 +145,13 @@ def as_strided(input, size, stride, storage_offset=None):
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """The diagonal of two dimensions as the last dimension of a view; `offset` above (or below) the main one."""
+    """The diagonal of two dimensions as the last dimension of a view; `offset` above (or below, if negative) the main one.
+
+    Args: `input`, at least 2-d. Raises RuntimeError where `dim1` is `dim2`, IndexError for a dimension out of range.
+
+    >>> torch.diagonal(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1)
+    tensor([2, 6])
+    """
     cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
@@ -144,7 +176,15 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 
 
 def unfold(self, dimension, size, step):
-    """Windows of `size` every `step` along a dimension, as a last dimension of a view."""
+    """Windows of `size` every `step` along a dimension, as a last dimension of a view: (..., n, ...) -> (..., (n - size) // step + 1, ..., size).
+
+    Raises RuntimeError where `size` exceeds the dimension or `step` is below 1.
+
+    >>> torch.arange(5).unfold(0, 3, 1)
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
     cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]

@@ -52,18 +52,40 @@ cdef Tensor swap(Tensor x, int a, int b, str label="TransposeBackward0"):
 
 
 def transpose(input, dim0, dim1):
-    """Two dimensions swapped, as a view."""
+    """Two dimensions swapped, as a view over the same memory.
+
+    Args: `input`, any shape and dtype; `dim0`, `dim1`, ints that may count from the end. Raises IndexError for a dimension out of range.
+
+    >>> torch.transpose(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     cdef Tensor x = <Tensor?>input
     return swap(x, wrap_dim(x, dim0, "transpose"), wrap_dim(x, dim1, "transpose"))
 
 
 def swapaxes(input, axis0, axis1):
-    """Two dimensions swapped, as a view: ``transpose`` under numpy's name."""
+    """Two dimensions swapped, as a view: ``transpose`` under numpy's name.
+
+    >>> torch.swapaxes(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     return transpose(input, axis0, axis1)
 
 
 def t(input):
-    """A matrix transposed, as a view; vectors and 0-d tensors as they are."""
+    """A matrix transposed, as a view; vectors and 0-d tensors as they are.
+
+    Raises RuntimeError for more than two dimensions: ``.mT`` swaps the last two of any number.
+
+    >>> torch.t(torch.tensor([[1, 2, 3], [4, 5, 6]]))
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     cdef Tensor x = <Tensor?>input
     if x.rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.rank}D ({describe(x)}): use .mT or transpose")
@@ -73,13 +95,24 @@ def t(input):
 
 
 def reversed_dims(self):
-    """``Tensor.T``: all dimensions reversed."""
+    """``Tensor.T``: all dimensions reversed, as a view.
+
+    >>> torch.tensor([[1, 2, 3], [4, 5, 6]]).T
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     cdef Tensor x = <Tensor?>self
     return permute_to(x, tuple(range(x.rank - 1, -1, -1)))
 
 
 def matrix_transpose(self):
-    """``Tensor.mT``: the last two dimensions swapped; a 0-d tensor as it is."""
+    """``Tensor.mT``: the last two dimensions swapped, as a view; a 0-d tensor as it is. Raises RuntimeError for a vector.
+
+    >>> torch.tensor([[[1, 2], [3, 4]]]).mT
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     cdef Tensor x = <Tensor?>self
     if x.rank == 0:
         return permute_to(x, ())
@@ -95,7 +128,14 @@ cdef tuple dims_argument(object dims, str argument):
 
 
 def movedim(input, source, destination):
-    """Dimensions `source` moved to positions `destination`; the others keep their order."""
+    """Dimensions `source` moved to positions `destination`, as a view; the others keep their order.
+
+    Args: `source`, `destination`, ints or tuples of as many ints. Raises RuntimeError where they differ in number or repeat a dimension,
+    IndexError for one out of range.
+
+    >>> torch.movedim(torch.ones(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     cdef Tensor x = <Tensor?>input
     source = dims_argument(source, "source")
     destination = dims_argument(destination, "destination")
@@ -144,7 +184,13 @@ def unsqueeze(input, dim):
 
 
 def squeeze(input, dim=None):
-    """Dimensions of size 1 dropped: all of them, or those in `dim` (an int or a tuple)."""
+    """Dimensions of size 1 dropped, as a view: all of them, or those in `dim` (an int or a tuple), which stay where their size is not 1.
+
+    Raises IndexError for a dimension out of range, RuntimeError for one named twice.
+
+    >>> torch.squeeze(torch.tensor([[[1], [2]]]))
+    tensor([1, 2])
+    """
     cdef Tensor x = <Tensor?>input
     cdef Py_ssize_t sizes[64]
     cdef Py_ssize_t steps[64]
@@ -169,7 +215,15 @@ def squeeze(input, dim=None):
 
 
 def expand(self, *sizes, size=None, implicit=False):
-    """Dimensions of size 1 repeated without a copy; -1 keeps a size, new dimensions come first."""
+    """A view of a larger shape, in which dimensions of size 1 are repeated without a copy; -1 keeps a size, new dimensions come first.
+
+    Several of its elements are one place in memory: ``clone()`` it before writing. Raises RuntimeError where a size other than 1 would
+    change, or there are fewer sizes than dimensions.
+
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t s[64]
     cdef Py_ssize_t st[64]
@@ -196,7 +250,12 @@ def expand(self, *sizes, size=None, implicit=False):
 
 
 def expand_as(self, other):
-    """This tensor expanded to the shape of `other`."""
+    """This tensor expanded to the shape of `other`, as a view; see :func:`expand` for the rules and errors.
+
+    >>> torch.tensor([[1], [2]]).expand_as(torch.zeros(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return expand(self, sizes_of(<Tensor?>other))
 
 

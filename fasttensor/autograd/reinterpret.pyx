@@ -23,44 +23,77 @@ cdef Py_ssize_t place_of(Tensor x, dim, str name) except -1:
 
 
 def size(Tensor self not None, dim=None):
-    """The shape, or the size of one dimension."""
+    """The shape, or with `dim` the size of one dimension. Raises IndexError for a dimension out of range.
+
+    >>> torch.ones(2, 3).size(), torch.ones(2, 3).size(-1)
+    (torch.Size([2, 3]), 3)
+    """
     return self.shape if dim is None else self.sizes[place_of(self, dim, "size")]
 
 
 def stride(Tensor self not None, dim=None):
-    """The steps in elements between neighbours along each dimension, or along one."""
+    """The steps in elements between neighbours along each dimension, as a tuple, or along one. IndexError for a dimension out of range.
+
+    >>> torch.ones(2, 3).stride()
+    (3, 1)
+    """
     return strides(self) if dim is None else self.steps[place_of(self, dim, "stride")]
 
 
 def dim(Tensor self not None):
-    """The number of dimensions."""
+    """The number of dimensions.
+
+    >>> torch.ones(2, 3).dim()
+    2
+    """
     return self.rank
 
 
 def numel(Tensor input not None):
-    """The number of elements."""
+    """The number of elements, the product of the sizes.
+
+    >>> torch.numel(torch.ones(2, 3))
+    6
+    """
     return input.count
 
 
 def is_floating_point(Tensor input not None):
-    """Whether the dtype is a floating-point type."""
+    """Whether the dtype is float16, bfloat16, float32 or float64 (or a float8 type).
+
+    >>> torch.is_floating_point(torch.ones(2)), torch.is_floating_point(torch.tensor(1))
+    (True, False)
+    """
     return is_float_code(input.code)
 
 
 def is_complex(Tensor input not None):
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex64 or complex128.
+
+    >>> torch.is_complex(torch.tensor(1j))
+    True
+    """
     return is_complex_code(input.code)
 
 
 def data_ptr(self):
-    """Address of the first element."""
+    """Address in memory of the first element, in bytes; 0 for a tensor without elements and on meta.
+
+    >>> x = torch.ones(2)
+    >>> x[1:].data_ptr() - x.data_ptr()
+    4
+    """
     if (<Tensor?>self).dev == BATCHED:
         raise RuntimeError("vmap: data_ptr: a batched tensor has no memory of its own")
     return <size_t>(<Tensor?>self).ptr if (<Tensor>self).count and (<Tensor>self).dev != META else 0
 
 
 def storage_offset(self):
-    """Elements between the storage's start and the first element."""
+    """Number of elements between the storage's start and this tensor's first element.
+
+    >>> torch.ones(5)[2:].storage_offset()
+    2
+    """
     return (<Tensor?>self).offset
 
 
@@ -75,7 +108,13 @@ def storage_of(Tensor x not None):
 
 
 def is_inference(self):
-    """Whether it was made in inference mode."""
+    """Whether it was made in inference mode, without what gradients need.
+
+    >>> with torch.inference_mode():
+    ...     x = torch.ones(2)
+    >>> x.is_inference()
+    True
+    """
     return (<Tensor?>self).inference
 
 

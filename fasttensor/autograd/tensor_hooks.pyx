@@ -13,7 +13,12 @@ from fasttensor.autograd.rule import node_hooks, retain_on
 
 
 def detach(self):
-    """The same memory without history; it does not require grad."""
+    """The same memory without history: the result does not require grad, and writes to one are seen in the other.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.detach(x * 2)
+    tensor([2., 2.])
+    """
     cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         return wrap(detach(as_batched(x).value), as_batched(x).level)
@@ -21,7 +26,12 @@ def detach(self):
 
 
 def detach_(self):
-    """Cut this tensor from its history."""
+    """Cut this tensor from its history, in place. Raises RuntimeError for a view, whose base would go on recording.
+
+    >>> x = torch.ones(2, requires_grad=True) * 2
+    >>> x.detach_().is_leaf
+    True
+    """
     cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         detach_(as_batched(x).value)
@@ -33,7 +43,13 @@ def detach_(self):
 
 
 def requires_grad_(self, requires_grad=True):
-    """Set whether operations on this leaf are recorded; returns the tensor."""
+    """Set whether operations on this leaf are recorded; returns the tensor.
+
+    Raises RuntimeError for dtypes without gradients (integers and bool), and where history would be lost.
+
+    >>> torch.ones(2).requires_grad_()
+    tensor([1., 1.], requires_grad=True)
+    """
     if requires_grad is not True and requires_grad is not False:
         flag("requires_grad_", "requires_grad", requires_grad)
     self.requires_grad = requires_grad
@@ -64,7 +80,16 @@ class RemovableHandle:
 
 
 def register_hook(self, hook):
-    """Call ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, takes its place."""
+    """Call ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, takes the gradient's place.
+
+    Returns a handle with ``remove()``. Raises RuntimeError for a tensor that does not require grad.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
     cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         raise RuntimeError("vmap: register_hook: hooks on batched tensors are not supported")
@@ -83,7 +108,15 @@ cdef dict leaf_hooks(Tensor x, str kind):
 
 
 def register_post_accumulate_grad_hook(self, hook):
-    """Call ``hook(tensor)`` after a gradient was accumulated into this leaf's ``grad``."""
+    """Call ``hook(tensor)`` after a gradient was accumulated into this leaf's ``grad``; returns a handle with ``remove()``.
+
+    Raises RuntimeError for a tensor that does not require grad or is no leaf.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print("gradient", leaf.grad))
+    >>> x.sum().backward()
+    gradient tensor([1., 1.])
+    """
     cdef Tensor x = <Tensor?>self
     if not x.needs_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -93,7 +126,14 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 def retain_grad(self):
-    """Keep the gradient of this non-leaf tensor in ``grad`` too."""
+    """Keep the gradient of this non-leaf tensor in ``grad`` too. Raises RuntimeError for a tensor that does not require grad.
+
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> y.retain_grad()
+    >>> y.sum().backward()
+    >>> y.grad
+    tensor([1., 1.])
+    """
     cdef Tensor x = <Tensor?>self
     if x.dev == BATCHED:
         raise RuntimeError("vmap: retain_grad: batched tensors keep no gradient")
@@ -143,7 +183,12 @@ def adopt_history(Tensor x not None, Tensor other not None):
 
 
 def as_subclass(self, cls):
-    """This tensor as an instance of a subclass, with its history."""
+    """This tensor, with its memory and history, as an instance of the subclass `cls` of Tensor.
+
+    >>> class Named(torch.Tensor): pass
+    >>> type(torch.ones(2).as_subclass(Named)).__name__
+    'Named'
+    """
     cdef Tensor x = <Tensor?>self
     t = make_subclass(cls, x)
     cdef Node node

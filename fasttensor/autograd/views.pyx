@@ -257,9 +257,16 @@ cdef object shape_argument(tuple args, str name, str argument="size"):
 
 
 def view(self, *shape, size=None, dtype=None):
-    """The same memory in another shape, or with `view(dtype)` as another dtype.
+    """The same memory in another shape, of which one size may be -1, or with `view(dtype)` as another dtype.
 
-    Raises RuntimeError where the strides do not allow it: use ``reshape``.
+    Raises RuntimeError where the numbers of elements differ, or the strides allow no such view (``reshape`` copies then). Another dtype of
+    another width changes the last dimension, whose stride must be 1.
+
+    >>> torch.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    >>> torch.tensor([1.0]).view(torch.int32)
+    tensor([1065353216], dtype=torch.int32)
     """
     cdef Tensor x = <Tensor?>self
     cdef tuple sizes
@@ -302,7 +309,13 @@ cdef tuple flat_shape(Tensor x, start_dim, end_dim, str name):
 
 
 def flatten(input, start_dim=0, end_dim=-1):
-    """The dimensions from start_dim to end_dim joined into one."""
+    """The dimensions from `start_dim` to `end_dim`, both included, joined into one: a view where the strides allow, else a copy.
+
+    A 0-d tensor becomes 1-d. Raises RuntimeError where `start_dim` comes after `end_dim`, IndexError for a dimension out of range.
+
+    >>> torch.flatten(torch.ones(2, 3, 4), 1).shape
+    torch.Size([2, 12])
+    """
     cdef Tensor x = <Tensor?>input
     if start_dim == end_dim and x.rank:
         wrap_dim(x, start_dim, "flatten")
@@ -311,13 +324,24 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 
 def ravel(input):
-    """A contiguous 1-d tensor of all elements."""
+    """A contiguous 1-d tensor of all elements in order, over the same memory where that is contiguous.
+
+    >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     cdef Tensor x = <Tensor?>input
     return reshape_to(x if x.contig else x.contiguous(), (x.count,))
 
 
 def unflatten(input, dim, sizes):
-    """Dimension `dim` split into `sizes`, one of which may be -1."""
+    """Dimension `dim` split into `sizes`, a tuple of ints of which one may be -1, as a view.
+
+    Raises RuntimeError where the sizes do not multiply up to the dimension's, TypeError where they are no ints.
+
+    >>> torch.unflatten(torch.arange(6), 0, (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     cdef Tensor x = <Tensor?>input
     cdef int d = wrap_dim(x, dim, "unflatten")
     if not isinstance(sizes, (tuple, list)):
@@ -339,14 +363,24 @@ def unflatten(input, dim, sizes):
 
 
 def view_as(self, other):
-    """This tensor in the shape of `other`, as a view."""
+    """This tensor in the shape of `other`, as a view; see :func:`view` for the errors.
+
+    >>> torch.arange(4).view_as(torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     cdef Tensor x = <Tensor?>self
     got = try_view(x, full_shape(x, sizes_of(<Tensor?>other), "view_as"), "ViewBackward0")
     return view(self, sizes_of(<Tensor?>other)) if got is None else got
 
 
 def reshape_as(self, other):
-    """This tensor in the shape of `other`."""
+    """This tensor in the shape of `other`: a view where the strides allow, else a copy. RuntimeError for another number of elements.
+
+    >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return reshape_to(self, full_shape(self, sizes_of(<Tensor?>other), "reshape_as"))
 
 

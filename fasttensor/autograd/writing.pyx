@@ -57,7 +57,14 @@ def refuse_unbatched(name, x, other):
 
 
 def copy_(self, src, non_blocking=False):
-    """Write `src`, broadcast and converted, into this tensor."""
+    """Write `src`, broadcast to this shape and converted to this dtype, into this tensor, which is returned; gradients flow to `src`.
+
+    Raises RuntimeError where `src` does not broadcast, and where elements of this tensor share memory.
+
+    >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
     cdef Tensor x = self, s
     cdef Node node
     cdef bint recording
@@ -92,7 +99,13 @@ cdef object fill_backward(Node node, object grad):
 
 
 def fill_(self, value):
-    """Set every element to `value`, a number or a 0-d tensor."""
+    """Set every element to `value`, a number or a 0-d tensor, in place.
+
+    Raises RuntimeError for a tensor with dimensions and for a number that the dtype cannot hold, TypeError for anything else.
+
+    >>> torch.empty(2).fill_(3)
+    tensor([3., 3.])
+    """
     cdef Tensor x = <Tensor?>self
     cdef Tensor v = None
     cdef char buffer[16]
@@ -133,12 +146,23 @@ def fill_(self, value):
 
 
 def zero_(self):
-    """Set every element to zero."""
+    """Set every element to zero, in place.
+
+    >>> torch.ones(2).zero_()
+    tensor([0., 0.])
+    """
     return fill_(self, 0)
 
 
 def resize_(self, *sizes, memory_format=None):
-    """Give this tensor another shape, with new memory where it needs more; new elements are uninitialised."""
+    """Give this tensor another shape, with new memory where it needs more; new elements are uninitialised, the old ones stay in memory order.
+
+    Raises RuntimeError for a tensor that requires grad, negative sizes, and memory that belongs to another object (numpy's, a file's).
+
+    >>> torch.arange(4).resize_(2, 1)
+    tensor([[0],
+            [1]])
+    """
     cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t s[64]
     cdef Storage old = x.store
@@ -189,7 +213,14 @@ cdef void copy_bytes(Tensor dst, Tensor src):
 
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Make this tensor show the memory of another tensor or storage."""
+    """Make this tensor show the memory of another tensor or storage, from `storage_offset` on, by `size` and `stride` (default: all of it).
+
+    Raises RuntimeError for a tensor of another dtype or device, and where the geometry leads outside of the storage.
+
+    >>> x = torch.empty(0)
+    >>> x.set_(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     cdef Tensor x = self, y
     cdef Py_ssize_t zero = 0
     if x.dev == BATCHED or (isinstance(source, Tensor) and (<Tensor>source).dev == BATCHED):

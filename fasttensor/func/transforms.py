@@ -14,7 +14,7 @@ from fasttensor.autograd import grad as gradients_of
 from fasttensor.autograd.batched import Batched, batch, levels, value_at
 from fasttensor.autograd.grad_mode import enable_grad, is_grad_enabled
 from fasttensor.autograd.reach import reaches_beyond
-from fasttensor.functional.creation import zeros_like
+from fasttensor.functional.creation_like import zeros_like
 from fasttensor.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["grad", "grad_and_value", "vjp", "jvp", "linearize", "functionalize", "debug_unwrap"]

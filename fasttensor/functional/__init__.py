@@ -8,18 +8,23 @@ tools/make_names.py writes that file from these lists.
 """
 
 FAMILIES = (
+    "retelling",
     "common",
     "basics",
+    "kinds",
     "view_copies",
     "overriding", "dispatching",
     "numeric_info",
     "elementwise",
+    "float_functions",
     "complex_parts",
     "activation",
     "creation",
+    "creation_like",
     "new_tensors",
     "ranges",
     "data",
+    "random_fills",
     "random",
     "distributions",
     "dropout",

@@ -45,8 +45,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     mat1: (n, m); mat2: (m, p); input broadcasts to (n, p). Where beta is 0 input is not read, NaN included.
     For integers the fractions of beta and alpha are dropped, as PyTorch does.
 
-    >>> import fasttensor
-    >>> fasttensor.addmm(fasttensor.ones(3), fasttensor.ones(2, 4), fasttensor.ones(4, 3), beta=2)[0]
+    >>> torch.addmm(torch.ones(2, 3), torch.ones(2, 4), torch.ones(4, 3), beta=2)[0]
     tensor([6., 6., 6.])
     """
     result = (
@@ -79,8 +78,7 @@ def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * (mat @ vec)``; mat: (n, m), vec: (m,), input broadcasts to (n,).
 
-    >>> import fasttensor
-    >>> fasttensor.addmv(fasttensor.ones(2), fasttensor.ones(2, 3), fasttensor.ones(3))
+    >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
     tensor([4., 4.])
     """
     check_tensors("addmv", input, mat, vec)
@@ -99,8 +97,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * outer(vec1, vec2)``, with the dtypes promoted; input broadcasts to (n, m).
 
-    >>> import fasttensor
-    >>> fasttensor.addr(fasttensor.zeros(2, 2), fasttensor.tensor([1., 2.]), fasttensor.tensor([3., 4.]))
+    >>> torch.addr(torch.zeros(2, 2), torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor([[3., 4.],
             [6., 8.]])
     """
@@ -138,8 +135,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to (b, n, p). Where beta is 0 input is
     not read, NaN included.
 
-    >>> import fasttensor
-    >>> fasttensor.baddbmm(fasttensor.ones(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1)).flatten()
+    >>> torch.baddbmm(torch.ones(2, 1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
     result = (
@@ -160,8 +156,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * sum of the products of the batch``; input broadcasts to (n, p).
 
-    >>> import fasttensor
-    >>> fasttensor.addbmm(fasttensor.zeros(1), fasttensor.ones(2, 1, 3), fasttensor.ones(2, 3, 1))
+    >>> torch.addbmm(torch.zeros(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
     """
     check_tensors("addbmm", input, batch1, batch2)

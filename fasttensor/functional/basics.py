@@ -15,43 +15,57 @@ numel, is_floating_point, is_complex = reinterpret.numel, reinterpret.is_floatin
 
 __all__ = [*FREE, "clone", "detach", "numel", "is_tensor", "is_floating_point", "is_complex", "is_nonzero", "is_storage",
            "chunk", "split", "split_with_sizes", "unbind", "broadcast_to", "is_same_size", "unsafe_chunk", "unsafe_split",
-           "result_type", "is_signed", "is_inference", "get_device", "typename", "unsafe_split_with_sizes", "is_distributed"]
+           "result_type", "is_signed", "is_inference", "get_device", "typename", "unsafe_split_with_sizes"]
 
 
 def is_tensor(obj):
-    """Whether `obj` is a Tensor."""
+    """Whether `obj` is a Tensor, of a subclass too.
+
+    >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_storage(obj):
-    """Whether `obj` is a storage."""
+    """Whether `obj` is a storage, typed or untyped.
+
+    >>> torch.is_storage(torch.ones(2).untyped_storage())
+    True
+    """
     return type(obj).__name__ in ("Storage", "TypedStorage")
 
 
 def is_signed(self):
-    """Whether the dtype has negative values."""
+    """Whether the dtype has negative values: all but bool and the unsigned integers.
+
+    >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+    False
+    """
     return self.dtype.is_signed
 
 
 def is_inference(input):
-    """Whether it was made in inference mode."""
+    """Whether `input` was made in inference mode, without what gradients need.
+
+    >>> torch.is_inference(torch.ones(2))
+    False
+    """
     return reinterpret.is_inference(input)
 
 
 def get_device(input):
-    """The index of the GPU that holds the tensor; -1 on the CPU."""
+    """The index of the GPU that holds the tensor; -1 on the CPU.
+
+    >>> torch.get_device(torch.ones(2))
+    -1
+    """
     return -1 if need_tensor(input, "get_device").is_cpu else input.device.index or 0
-
-
-def is_distributed(input):
-    """False: there are no distributed tensors."""
-    return False
 
 
 def typename(obj, /):
     """PyTorch's name of an object's type: "torch.FloatTensor" of a float32 tensor.
 
-    >>> import fasttensor as torch
     >>> torch.typename(torch.ones(2))
     'torch.FloatTensor'
     """
@@ -64,14 +78,22 @@ def typename(obj, /):
 
 
 def is_nonzero(input):
-    """Whether a tensor of one element is not zero."""
+    """Whether a tensor of one element is not zero. RuntimeError for any other number of elements, TypeError for what is no tensor.
+
+    >>> torch.is_nonzero(torch.tensor([0.5]))
+    True
+    """
     if not isinstance(input, Tensor):
         raise TypeError(f"is_nonzero(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return bool(input)
 
 
 def is_same_size(input, other):
-    """Whether the shapes are equal."""
+    """Whether the shapes are equal, dtypes aside.
+
+    >>> torch.is_same_size(torch.ones(2, 3), torch.zeros(3, 2))
+    False
+    """
     check_tensor("is_same_size", input, other)
     return input.shape == other.shape
 
@@ -85,13 +107,23 @@ def _wrap(x, dim, name):
 
 
 def broadcast_to(input, size):
-    """`input` expanded to `size`."""
+    """`input` expanded to the shape `size`, as a view. Raises RuntimeError where a size other than 1 would change.
+
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     need_tensor(input, "broadcast_to", "input", 1)
     return input.expand(size)
 
 
 def broadcast_to_method(self, *size, **named):
-    """The tensor expanded to a size, given as one argument or as several."""
+    """The tensor expanded to a size, given as one argument or as several, as a view; see :func:`broadcast_to`.
+
+    >>> torch.tensor([1, 2]).broadcast_to(2, 2)
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return self.expand(*size, **named)
 
 
@@ -124,7 +156,13 @@ class Split(Rule):
 
 
 def split_with_sizes(input, split_sizes, dim=0):
-    """Consecutive parts of these sizes along a dimension, as views."""
+    """Consecutive parts of these sizes along a dimension, a tuple of views.
+
+    Raises RuntimeError for negative sizes, or ones that do not add up to the dimension's, IndexError for a dimension out of range.
+
+    >>> torch.split_with_sizes(torch.arange(5), [2, 3])
+    (tensor([0, 1]), tensor([2, 3, 4]))
+    """
     need_tensor(input, "split_with_sizes", "input", 1)
     d = _wrap(input, dim, "split")
     if any(n < 0 for n in split_sizes):
@@ -138,7 +176,6 @@ def split_with_sizes(input, split_sizes, dim=0):
 def split(tensor, split_size_or_sections, dim=0):
     """Consecutive parts along a dimension, as views: of one size (the last may be smaller), or of the sizes in a list.
 
-    >>> import fasttensor as torch
     >>> [p.shape[0] for p in torch.arange(5).split(2)]
     [2, 2, 1]
     """
@@ -160,7 +197,11 @@ def split(tensor, split_size_or_sections, dim=0):
 
 
 def unsafe_split(input, split_size, dim=0):
-    """:func:`split`, with the method's name for the sizes."""
+    """:func:`split` by one size, under the name of the operator that PyTorch makes of it.
+
+    >>> torch.unsafe_split(torch.arange(5), 3)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     need_tensor(input, "unsafe_split", "input", 1)
     return split(input, split_size, dim)
 
@@ -174,7 +215,13 @@ _split_method.__doc__ = split.__doc__
 
 
 def chunk(input, chunks, dim=0):
-    """At most `chunks` parts of equal size (the last may be smaller) along a dimension, as views."""
+    """At most `chunks` parts of equal size (the last may be smaller) along a dimension, a tuple of views.
+
+    Raises RuntimeError for chunks below 1 and for a 0-d tensor, IndexError for a dimension out of range.
+
+    >>> torch.chunk(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     need_tensor(input, "chunk")
     chunks = int_of(chunks, "chunk", "chunks", 2)
     if chunks <= 0:
@@ -207,7 +254,11 @@ class Unbind(Rule):
 
 
 def unbind(input, dim=0):
-    """A tuple of all indices of a dimension, as views."""
+    """All indices of a dimension, which is dropped, a tuple of views. Raises IndexError for a 0-d tensor or a dimension out of range.
+
+    >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     need_tensor(input, "unbind")
     if input.ndim == 0:
         raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions, got {describe(input)}")
@@ -217,7 +268,6 @@ def unbind(input, dim=0):
 def result_type(tensor1, tensor2):
     """The dtype of an operation between the two, which may be numbers.
 
-    >>> import fasttensor as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
@@ -235,7 +285,11 @@ def _view_dtype(self, dtype):
 
 
 def untyped_storage(self):
-    """The memory, without a dtype."""
+    """The memory that this tensor and its views share, without a dtype: bytes.
+
+    >>> torch.ones(2).untyped_storage().nbytes()
+    8
+    """
     return reinterpret.storage_of(self)
 
 
@@ -249,26 +303,13 @@ def _sum_to(g, dims, sizes):
 HOOKS = {"sum_to": _sum_to, "view_dtype": _view_dtype, "unbind": unbind}
 
 
-def is_set_to(self, tensor):
-    """Whether the other tensor shows the same memory by the same sizes and strides."""
-    need_tensor(tensor, "is_set_to", "tensor")
-    return self.numel() > 0 and self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
-
-
 METHODS = {
     **VIEWS, **copying.METHODS, **writing.METHODS, **tensor_hooks.METHODS,
     "numel": numel, "nelement": numel, "is_floating_point": is_floating_point, "is_complex": is_complex, "is_signed": is_signed,
     "is_nonzero": is_nonzero, "is_same_size": is_same_size, "size": reinterpret.size, "stride": reinterpret.stride,
-    "dim": reinterpret.dim, "ndimension": reinterpret.dim, "element_size": lambda self: self.itemsize, "data_ptr": reinterpret.data_ptr,
+    "dim": reinterpret.dim, "ndimension": reinterpret.dim, "data_ptr": reinterpret.data_ptr,
     "storage_offset": reinterpret.storage_offset, "chunk": chunk, "split": _split_method, "split_with_sizes": split_with_sizes, "unbind": unbind,
     "unsafe_chunk": chunk, "unsafe_split": unsafe_split, "broadcast_to": broadcast_to_method, "untyped_storage": untyped_storage,
     "is_inference": reinterpret.is_inference, "get_device": get_device, "unsafe_split_with_sizes": split_with_sizes,
-    "is_pinned": lambda self, device=None: False,
-    "is_shared": lambda self: self.untyped_storage().is_shared(), "names": property(lambda self: (None,) * self.ndim),
-    **{"is_" + kind: property(lambda self: False) for kind in (
-        "sparse", "sparse_csr", "quantized", "mps", "xpu", "xla", "ipu", "maia", "mtia", "vulkan", "mkldnn", "nested")},
-    "is_neg": lambda self: False, "is_conj": lambda self: False, "resolve_conj": lambda self: self, "resolve_neg": lambda self: self,
-    "is_coalesced": lambda self: True, "has_names": lambda self: False, "is_set_to": is_set_to,
-    "is_distributed": is_distributed, "pin_memory": lambda self, device=None: self, "const_data_ptr": reinterpret.data_ptr,
-    "name": property(lambda self: None), "record_stream": lambda self, s: None,
+    "const_data_ptr": reinterpret.data_ptr,
 }

@@ -14,8 +14,7 @@ __all__ = ["chain_matmul", "matrix_power"]
 def chain_matmul(*matrices, out=None):
     """Product of 2-d tensors in the cheapest order; see `linalg.multi_dot`.
 
-    >>> import fasttensor
-    >>> fasttensor.chain_matmul(fasttensor.ones(2, 3), fasttensor.ones(3, 4), fasttensor.ones(4, 5)).shape
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 5)).shape
     torch.Size([2, 5])
     """
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
@@ -34,8 +33,7 @@ def multi_dot(tensors, *, out=None):
     The first and the last may be vectors: a row and a column, dropped from the result. The order is found by
     dynamic programming (Cormen et al., Introduction to Algorithms, 15.2).
 
-    >>> import fasttensor
-    >>> fasttensor.linalg.multi_dot([fasttensor.ones(2, 3), fasttensor.ones(3), ]).shape
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3), ]).shape
     torch.Size([2])
     """
     if not isinstance(tensors, (tuple, list)):
@@ -93,8 +91,7 @@ def in_order(tensors, cut, i, j):
 def vecdot(x, y, *, dim=-1, out=None):
     """Dot products of vectors along `dim`, the first conjugated; the other dimensions broadcast.
 
-    >>> import fasttensor
-    >>> fasttensor.linalg.vecdot(fasttensor.ones(2, 3), fasttensor.ones(3))
+    >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
     dim = int_of(dim, "vecdot", "dim")
@@ -115,8 +112,7 @@ def matrix_power(input, n, *, out=None):
 
     input: (..., m, m). Raises RuntimeError when it is not square.
 
-    >>> import fasttensor
-    >>> fasttensor.matrix_power(fasttensor.tensor([[1., 1.], [0., 1.]]), 3)
+    >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
     tensor([[1., 3.],
             [0., 1.]])
     """

@@ -6,6 +6,7 @@ from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
 from fasttensor.autograd.index_arguments import refuse_mixed, refuse_shared    # noqa: F401 (the second for the families)
 from fasttensor.autograd.outputs import fit, same_dtype
 from fasttensor.autograd.rule import needs_history
+from fasttensor.functional.retelling import as_method, in_place_words
 
 __all__ = []
 METHODS = {}
@@ -106,5 +107,5 @@ def in_place(function, elementwise=False):
                                f" should match; use {function.__name__}()")
         return self.copy_(made)
     method.__name__ = method.__qualname__ = function.__name__ + "_"
-    method.__doc__ = f"In-place version of :func:`{function.__name__}`."
+    method.__doc__ = as_method(function, in_place_words(function.__name__), method.__name__)
     return method

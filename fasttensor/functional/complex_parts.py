@@ -38,7 +38,13 @@ class ViewAsComplex(Rule):
 
 
 def view_as_real(input):
-    """A complex tensor's real and imaginary parts as a last dimension of size 2, over the same memory."""
+    """A complex tensor's real and imaginary parts as a last dimension of size 2, over the same memory.
+
+    Shape: (...) -> (..., 2). dtypes: complex64 gives float32, complex128 float64; RuntimeError for real dtypes.
+
+    >>> torch.view_as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
     need_tensor(input, "view_as_real", "input", 1)
     if not input.is_complex():
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {describe(input)}")
@@ -46,7 +52,14 @@ def view_as_real(input):
 
 
 def view_as_complex(input):
-    """A tensor whose last dimension is 2 as complex numbers over the same memory."""
+    """A tensor whose last dimension is 2 as complex numbers over the same memory.
+
+    Shape: (..., 2) -> (...). dtypes: float32 gives complex64, float64 complex128. Raises RuntimeError for other dtypes and sizes, and for
+    strides under which two neighbours are no complex number.
+
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
     need_tensor(input, "view_as_complex", "input", 1)
     if input.dtype not in (DTYPES["float32"], DTYPES["float64"]):
         raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
@@ -58,13 +71,21 @@ def view_as_complex(input):
 
 
 def real(input):
-    """The real part, a view for complex tensors."""
+    """The real part: of complex tensors a view over the same memory, real tensors themselves.
+
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
     need_tensor(input, "real", "input", 1)
     return view_as_real(input).select(-1, 0) if input.is_complex() else input
 
 
 def imag(input):
-    """The imaginary part as a view; RuntimeError for real tensors."""
+    """The imaginary part as a view over the same memory; RuntimeError for real tensors.
+
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
     need_tensor(input, "imag", "input", 1)
     if not input.is_complex():
         raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes: {describe(input)}")
@@ -78,25 +99,41 @@ def _set_part(part):
 
 
 def conj(input):
-    """The complex conjugate, computed at once (there is no lazy conjugate bit); real tensors come back as they are."""
+    """The complex conjugate, computed at once (there is no lazy conjugate bit); real tensors come back as they are.
+
+    >>> torch.conj(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     need_tensor(input, "conj", "input", 1)
     return F["conj_physical"](input) if input.is_complex() else input
 
 
 def resolve_conj(input):
-    """`input`: conjugates are never lazy here."""
+    """`input` itself: conjugates are never lazy here.
+
+    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
     check_tensor("resolve_conj", input)
     return input
 
 
 def resolve_neg(input):
-    """`input`: negation is never lazy here."""
+    """`input` itself: negation is never lazy here.
+
+    >>> torch.resolve_neg(torch.tensor([1.0]))
+    tensor([1.])
+    """
     check_tensor("resolve_neg", input)
     return input
 
 
 def is_conj(input):
-    """False: conjugates are never lazy here."""
+    """False: conjugates are never lazy here (PyTorch says True of the result of ``conj()``).
+
+    >>> torch.is_conj(torch.tensor([1 + 2j]))
+    False
+    """
     check_tensor("is_conj", input)
     return False
 
@@ -105,14 +142,29 @@ is_neg = is_conj
 
 
 def _adjoint(self):
-    """The conjugate transpose of the last two dimensions; a 0-d tensor's conjugate."""
+    """The conjugate of matrices with rows and columns exchanged, (..., m, n) -> (..., n, m); a 0-d tensor's conjugate.
+
+    Raises RuntimeError for a vector.
+
+    >>> torch.tensor([[1, 2j]]).adjoint()
+    tensor([[1.-0.j],
+            [0.-2.j]])
+    >>> torch.tensor([[1, 2j]]).mH
+    tensor([[1.-0.j],
+            [0.-2.j]])
+    """
     if self.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return conj(self.mT) if self.ndim else conj(self)
 
 
 def _h(self):
-    """A matrix's conjugate transpose."""
+    """A matrix's conjugate transpose. Raises RuntimeError for what is no matrix: ``mH`` takes batches of them.
+
+    >>> torch.tensor([[1, 2j]]).H
+    tensor([[1.-0.j],
+            [0.-2.j]])
+    """
     if self.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
                            + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""))

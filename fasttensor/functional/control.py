@@ -19,7 +19,6 @@ def truth(name, value):
 def cond(pred, true_fn, false_fn, operands=()):
     """``true_fn(*operands)`` where `pred` is true, ``false_fn(*operands)`` otherwise; gradients pass through the one that ran.
 
-    >>> import fasttensor as torch
     >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.zeros(1),))
     tensor([1.])
     """
@@ -34,7 +33,6 @@ def cond(pred, true_fn, false_fn, operands=()):
 def while_loop(cond_fn, body_fn, carried_inputs):
     """``carried_inputs = body_fn(*carried_inputs)`` while ``cond_fn(*carried_inputs)`` is true; returns the last ones.
 
-    >>> import fasttensor as torch
     >>> torch.while_loop(lambda x: x < 5, lambda x: (x * 2,), (torch.tensor(1),))
     (tensor(8),)
     """

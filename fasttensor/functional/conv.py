@@ -137,7 +137,6 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     `padding` is an int, a tuple, ``'valid'`` or ``'same'`` (stride 1 only).
     Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.conv1d(torch.tensor([[[1., 2., 3.]]]), torch.tensor([[[1., -1.]]]))
     tensor([[[-1., -1.]]])
     """
@@ -150,7 +149,6 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     Shapes: input ``[N, C, H, W]`` or ``[C, H, W]``, weight ``[O, C / groups, kH, kW]``, bias ``[O]``, result ``[N, O, H', W']``;
     each extent as in :func:`conv1d`. Any numeric dtype, the same for all. Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
     torch.Size([1, 1, 2, 2])
     """
@@ -163,7 +161,6 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     Shapes: input ``[N, C, D, H, W]`` or ``[C, D, H, W]``, weight ``[O, C / groups, kD, kH, kW]``, bias ``[O]``; each extent as in
     :func:`conv1d`. Any numeric dtype, the same for all. Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2)).item()
     8.0
     """
@@ -208,7 +205,6 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
     ``L' = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1``. Any numeric dtype, the same for all.
     Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.conv_transpose1d(torch.tensor([[[1., 2.]]]), torch.tensor([[[1., 1.]]]), stride=2)
     tensor([[[1., 1., 2., 2.]]])
     """
@@ -222,7 +218,6 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     Shapes: input ``[N, C, H, W]`` or ``[C, H, W]``, weight ``[C, O / groups, kH, kW]``, bias ``[O]``; each extent as in
     :func:`conv_transpose1d`. Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.conv_transpose2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 3, 3)).shape
     torch.Size([1, 1, 4, 4])
     """
@@ -236,7 +231,6 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     Shapes: input ``[N, C, D, H, W]`` or ``[C, D, H, W]``, weight ``[C, O / groups, kD, kH, kW]``, bias ``[O]``; each extent as in
     :func:`conv_transpose1d`. Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.conv_transpose3d(torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)).sum().item()
     8.0
     """
@@ -249,7 +243,6 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
     Raises RuntimeError where shapes or dtypes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 3), None, [1], [0], [1], False, [0], 1)
     tensor([[[3.]]])
     """
@@ -281,7 +274,6 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     Shapes: ``[N, C, H, W]`` or ``[C, H, W]`` to ``[N, C * kH * kW, L]`` with L windows. Any dtype.
     Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.unfold(torch.arange(4.).view(1, 1, 2, 2), (1, 2))
     tensor([[[0., 2.],
              [1., 3.]]])
@@ -305,7 +297,6 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     Shapes: ``[N, C * kH * kW, L]`` or ``[C * kH * kW, L]`` to ``[N, C, *output_size]``. Any dtype.
     Raises RuntimeError where the columns do not fit the windows.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
     tensor([[[[1., 2., 1.]]]])
     """

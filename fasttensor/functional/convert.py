@@ -15,8 +15,7 @@ from fasttensor.functional.data import tensor
 def tolist(self):
     """The values as nested lists, one level a dimension; a Python number for a 0-d tensor.
 
-    >>> import fasttensor
-    >>> fasttensor.tensor([[1, 2], [3, 4]]).tolist()
+    >>> torch.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
     return export.to_list(self)
@@ -32,6 +31,9 @@ def numpy(self, *, force=False):
 
     ``force=True`` detaches and copies from the GPU first. Raises RuntimeError for a tensor that
     requires grad and TypeError for one that is not in the CPU's memory, or bfloat16, which numpy lacks.
+
+    >>> torch.tensor([1.0, 2.0]).numpy()
+    array([1., 2.], dtype=float32)
     """
     global _asarray
     if _asarray is None:
@@ -88,7 +90,12 @@ def __dlpack_device__(self):
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor over the memory of another library's array, or of a DLPack capsule.
 
-    ``copy=True`` copies; ``device`` moves the result. Raises RuntimeError for a capsule that was used before.
+    ``copy=True`` copies; ``device`` moves the result. Raises RuntimeError for a capsule that was used before, ValueError where ``copy=False``
+    and the device is another one.
+
+    >>> import numpy
+    >>> torch.from_dlpack(numpy.array([1, 2]))
+    tensor([1, 2])
     """
     if hasattr(ext_tensor, "__dlpack__"):
         try:
@@ -228,7 +235,11 @@ CharTensor, ByteTensor, BoolTensor = _legacy("CharTensor", "int8"), _legacy("Byt
 
 
 def new(self, *args, device=None):
-    """A tensor of this one's dtype, from sizes or values."""
+    """A tensor of this one's dtype, from sizes (ints) or values (a sequence): the constructor before ``new_empty`` and ``new_tensor``.
+
+    >>> torch.tensor([0.5]).new([1, 2])
+    tensor([1., 2.])
+    """
     return legacy(self.dtype, args, self.device if device is None else device)
 
 

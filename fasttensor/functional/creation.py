@@ -107,8 +107,7 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
     Raises RuntimeError for a negative size, TypeError for one that is no int.
 
-    >>> import fasttensor
-    >>> fasttensor.empty(2, 3).shape
+    >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
     if names is not None:
@@ -141,8 +140,7 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
 
-    >>> import fasttensor
-    >>> fasttensor.zeros(2)
+    >>> torch.zeros(2)
     tensor([0., 0.])
     """
     if names is not None:
@@ -188,8 +186,7 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
 
-    >>> import fasttensor
-    >>> fasttensor.ones(2, dtype=fasttensor.int64)
+    >>> torch.ones(2, dtype=torch.int64)
     tensor([1, 1])
     """
     if names is not None:
@@ -219,8 +216,7 @@ def _dtype_of_number(value):
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None):
     """A tensor of one value; its dtype follows the value unless given.
 
-    >>> import fasttensor
-    >>> fasttensor.full((2,), 3)
+    >>> torch.full((2,), 3)
     tensor([3, 3])
     """
     if names is not None:
@@ -253,7 +249,13 @@ def fill_checked(made, value):
 
 
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """A 0-dimensional tensor of the default floating-point type, or of ``dtype``."""
+    """A 0-dimensional tensor of the default floating-point type (complex for a complex number), or of ``dtype``.
+
+    Raises TypeError for what is no number, RuntimeError where an integer dtype cannot hold it.
+
+    >>> torch.scalar_tensor(3)
+    tensor(3.)
+    """
     if layout is not None:
         only_strided("scalar_tensor", layout)
     made = construct.empty("scalar_tensor", ((),), dtype, device)
@@ -267,9 +269,12 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """Uninitialised memory under given sizes and strides.
+    """Uninitialised memory under given sizes and strides (in elements).
 
     Raises RuntimeError where the two differ in length or a stride is negative.
+
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
     """
     if layout is not None:
         only_strided("empty_strided", layout)
@@ -280,7 +285,13 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
 
 
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """Uninitialised memory whose dimensions lie in the order ``physical_layout``, outermost first."""
+    """Uninitialised memory whose dimensions lie in the order ``physical_layout``, outermost first.
+
+    Raises RuntimeError where that is no permutation of the dimensions.
+
+    >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     if layout is not None:
         only_strided("empty_permuted", layout)
     size = tuple(size)
@@ -296,25 +307,43 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 # --- like another tensor ---
 
 def fill(input, value):
-    """A copy of ``input`` with every element set to ``value``, a number or a 0-d tensor."""
+    """A copy of ``input`` with every element set to ``value``, a number or a 0-d tensor; see :func:`fill_` for what it raises.
+
+    >>> torch.fill(torch.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
     must_be_tensor("fill", input)
     return input.clone().fill_(value)
 
 
 def fill_(input, value):
-    """Set every element of ``input`` to ``value``."""
+    """Set every element of ``input`` to ``value``, a number or a 0-d tensor, in place.
+
+    Raises RuntimeError for a tensor with dimensions, and for a number that the dtype cannot hold.
+
+    >>> torch.fill_(torch.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
     must_be_tensor("fill_", input)
     return input.fill_(value)
 
 
 def zero_(input):
-    """Set every element of ``input`` to zero."""
+    """Set every element of ``input`` to zero, in place.
+
+    >>> torch.zero_(torch.tensor([1, 2]))
+    tensor([0, 0])
+    """
     must_be_tensor("zero_", input)
     return input.zero_()
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Uninitialised, with the shape, dtype, device and order in memory of ``input``."""
+    """Uninitialised, with the shape, dtype, device and order in memory of ``input``, unless given.
+
+    >>> torch.empty_like(torch.ones(2, 3), dtype=torch.int64).shape
+    torch.Size([2, 3])
+    """
     if layout is not None:
         only_strided("empty_like", layout)
     must_be_tensor("empty_like", input)
@@ -327,47 +356,5 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     return made
 
 
-def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Zeros with the shape, dtype and device of ``input``.
-
-    >>> import fasttensor
-    >>> fasttensor.zeros_like(fasttensor.tensor([1, 2]))
-    tensor([0, 0])
-    """
-    if layout is not None:
-        only_strided("zeros_like", layout)
-    must_be_tensor("zeros_like", input)
-    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    backend(made).zero_(made)
-    if requires_grad:
-        made.requires_grad = True
-    return made
-
-
-def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Ones with the shape, dtype and device of ``input``."""
-    if layout is not None:
-        only_strided("ones_like", layout)
-    must_be_tensor("ones_like", input)
-    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    backend(made).fill_(made, 1)
-    if requires_grad:
-        made.requires_grad = True
-    return made
-
-
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """One value everywhere, with the shape, dtype and device of ``input``."""
-    if layout is not None:
-        only_strided("full_like", layout)
-    must_be_tensor("full_like", input)
-    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    fill_checked(made, number("full_like", "fill_value", fill_value))
-    if requires_grad:
-        made.requires_grad = True
-    return made
-
-
-__all__ = ["empty", "zeros", "ones", "full", "scalar_tensor", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like",
-           "full_like", "fill", "fill_", "zero_"]
+__all__ = ["empty", "zeros", "ones", "full", "scalar_tensor", "empty_strided", "empty_permuted", "empty_like", "fill", "fill_", "zero_"]
 METHODS = {"fill": fill}

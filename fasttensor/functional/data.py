@@ -34,8 +34,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     arrays keep theirs. Raises ValueError for sequences of uneven lengths, TypeError or RuntimeError
     for elements that are no numbers.
 
-    >>> import fasttensor
-    >>> fasttensor.tensor([[1, 2], [3, 4]])
+    >>> torch.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
             [3, 4]])
     """
@@ -70,7 +69,12 @@ def _foreign_cuda(data):
 def from_numpy(ndarray):
     """A tensor that shares the memory of a numpy array: writes to one are seen by the other.
 
-    Raises TypeError for anything but an array of a supported type, ValueError for negative strides.
+    Shape and dtype are the array's. Raises TypeError for what is no array and for dtypes that tensors do not have (strings, objects,
+    big-endian numbers), ValueError for negative strides.
+
+    >>> import numpy
+    >>> torch.from_numpy(numpy.array([1.0, 2.0]))
+    tensor([1., 2.], dtype=torch.float64)
     """
     if (
         not _is_array(ndarray)
@@ -84,8 +88,7 @@ def from_numpy(ndarray):
 def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, sharing memory and history where no conversion is needed.
 
-    >>> import fasttensor
-    >>> fasttensor.as_tensor([1, 2])
+    >>> torch.as_tensor([1, 2])
     tensor([1, 2])
     """
     dtype = as_dtype(dtype)
@@ -104,8 +107,11 @@ def as_tensor(data, dtype=None, device=None):
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """``obj`` - tensor, array, DLPack capsule, buffer, number or sequence - as a tensor.
 
-    ``copy=True`` always copies, ``copy=False`` raises ValueError where sharing is impossible,
-    None shares where it can.
+    ``copy=True`` always copies, ``copy=False`` raises ValueError where sharing is impossible, None shares where it can. The dtype is the
+    object's, or the default floating-point type for Python's floats.
+
+    >>> torch.asarray([1, 2])
+    tensor([1, 2])
     """
     dtype = as_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -145,8 +151,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor over the memory of a buffer, from ``offset`` bytes on.
 
-    >>> import fasttensor
-    >>> fasttensor.frombuffer(bytearray(b"ab"), dtype=fasttensor.uint8)
+    >>> torch.frombuffer(bytearray(b"ab"), dtype=torch.uint8)
     tensor([97, 98], dtype=torch.uint8)
     """
     made = foreign.from_flat_buffer(buffer, dtype, count, offset)
@@ -156,7 +161,11 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """The values of ``data`` in this tensor's dtype and device."""
+    """The values of ``data`` (numbers, sequences, arrays) as a new tensor, by default of this tensor's dtype and device.
+
+    >>> torch.tensor([0.5]).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
     return tensor(
         data,
         dtype=self.dtype if dtype is None else dtype,
@@ -185,8 +194,7 @@ def _check_parts(op, first, second):
 def complex(real, imag, *, out=None):
     """Complex numbers of the given real and imaginary parts (float32 or float64, broadcast).
 
-    >>> import fasttensor
-    >>> fasttensor.complex(fasttensor.tensor([1.0]), fasttensor.tensor([2.0]))
+    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([1.+2.j])
     """
     _check_parts("complex", real, imag)
@@ -194,7 +202,13 @@ def complex(real, imag, *, out=None):
 
 
 def polar(abs, angle, *, out=None):
-    """Complex numbers of the given absolute values and angles: abs * (cos(angle) + sin(angle) * j)."""
+    """Complex numbers of the given absolute values and angles in radians: abs * (cos(angle) + sin(angle) * j).
+
+    Args: float32 or float64, both the same, broadcast; the result is complex64 or complex128. Raises RuntimeError for other dtypes.
+
+    >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))
+    tensor([1.+0.j, 2.+0.j])
+    """
     _check_parts("polar", abs, angle)
     return give(out, apply(Complex, abs * angle.cos(), abs * angle.sin()), "polar", True)
 

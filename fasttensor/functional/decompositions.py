@@ -49,7 +49,6 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
 def linalg_cholesky(A, *, upper=False, out=None):
     """L with A = L L^H for Hermitian positive-definite matrices; `upper`: its adjoint. LinAlgError where A is not such a matrix.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 0.],
             [1., 2.]])
@@ -93,7 +92,6 @@ def zero_pivot(value):
 def linalg_lu_factor(A, *, pivot=True, out=None):
     """LU with row exchanges, for `linalg.lu_solve`; A: (..., m, n). LinAlgError where U has a zero on its diagonal.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
@@ -109,7 +107,6 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
 def lu(A, pivot=True, get_infos=False, out=None):
     """`linalg.lu_factor_ex` as (LU, pivots), with info where `get_infos`.
 
-    >>> import fasttensor as torch
     >>> torch.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))[1]
     tensor([2, 2], dtype=torch.int32)
     """
@@ -121,7 +118,6 @@ def lu(A, pivot=True, get_infos=False, out=None):
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L, U of a packed LU; the parts that are not asked for are empty.
 
-    >>> import fasttensor as torch
     >>> A = torch.tensor([[1.0, 2.0], [2.0, 2.0]])
     >>> P, L, U = torch.lu_unpack(*torch.linalg.lu_factor(A))
     >>> (P @ L @ U).equal(A)
@@ -182,7 +178,6 @@ def linalg_ldl_factor(A, *, hermitian=False, out=None):
 def linalg_qr(A, mode="reduced", *, out=None):
     """A = Q R with orthonormal columns and upper triangular R: "reduced" (..., m, k) and (..., k, n), "complete", or "r" for R alone.
 
-    >>> import fasttensor as torch
     >>> Q, R = torch.linalg.qr(torch.tensor([[3.0], [4.0]]))
     >>> (Q @ R).round()
     tensor([[3.],
@@ -238,7 +233,6 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
     The gradient is defined where the singular values differ, and uses the first min(m, n) vectors alone.
     LinAlgError for matrices that hold NaN or do not converge.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
     tensor([2., 1.])
     """
@@ -249,7 +243,6 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
 def linalg_svdvals(A, *, driver=None, out=None):
     """The singular values, descending.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([2., 1.])
     """
@@ -281,7 +274,6 @@ def finite(name, A):
 def linalg_eig(A, *, out=None):
     """Complex eigenvalues and eigenvectors (columns of length 1) of square matrices, in no fixed order.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.eig(torch.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])
     """
@@ -312,7 +304,6 @@ def linalg_eigh(A, UPLO="L", *, out=None):
 
     LinAlgError for matrices that hold NaN or do not converge.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     tensor([1., 3.])
     """

@@ -34,7 +34,6 @@ def vector(name, input, ord, dim, keepdim, dtype, out):
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements or over `dim`; "fro" is the 2-norm, "nuc" the sum of singular values of matrices.
 
-    >>> import fasttensor as torch
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -55,7 +54,6 @@ def norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
 def dist(input, other, p=2):
     """The p-norm of input - other.
 
-    >>> import fasttensor as torch
     >>> torch.dist(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 4.0]))
     tensor(5.)
     """
@@ -67,7 +65,6 @@ def dist(input, other, p=2):
 def renorm(input, p, dim, maxnorm, *, out=None):
     """input with each slice along `dim` scaled down so that its p-norm is at most `maxnorm`.
 
-    >>> import fasttensor as torch
     >>> torch.renorm(torch.tensor([[3.0, 4.0]]), 2, 0, 1.0)
     tensor([[0.6000, 0.8000]])
     """
@@ -93,7 +90,6 @@ def renorm(input, p, dim, maxnorm, *, out=None):
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, shapes broadcast.
 
-    >>> import fasttensor as torch
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
@@ -117,7 +113,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """p-norm of x1 - x2 + eps over the last dimension, shapes broadcast.
 
-    >>> import fasttensor as torch
     >>> torch.pairwise_distance(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
     tensor([5.])
     """
@@ -136,7 +131,6 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     Euclidean distances of more than 25 rows go through a matrix product, as in PyTorch, unless
     compute_mode is "donot_use_mm_for_euclid_dist".
 
-    >>> import fasttensor as torch
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
@@ -174,7 +168,6 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 def pdist(input, p=2.0):
     """p-norm distances between each two rows of input [N, M], i < j in order: N (N - 1) / 2 values.
 
-    >>> import fasttensor as torch
     >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
     tensor([5.])
     """

@@ -22,9 +22,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     ``normal(mean, std)`` takes one or two tensors, ``normal(mean, std, size)`` two numbers.
     Raises RuntimeError for a negative standard deviation.
 
-    >>> import fasttensor
-    >>> g = fasttensor.manual_seed(0)
-    >>> fasttensor.normal(fasttensor.tensor([1.0, 10.0]), 2.0)
+    >>> g = torch.manual_seed(0)
+    >>> torch.normal(torch.tensor([1.0, 10.0]), 2.0)
     tensor([4.0820, 9.4131])
     """
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
@@ -68,8 +67,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
     Raises RuntimeError for a probability outside [0, 1].
 
-    >>> import fasttensor
-    >>> fasttensor.bernoulli(fasttensor.tensor([0.0, 1.0]))
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
     must_be_tensor("bernoulli", input)
@@ -147,8 +145,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     Args: ``num_samples`` a row; with ``replacement`` an index may come several times.
     Raises RuntimeError for weights that are negative, infinite or all zero, and where fewer positive weights than samples are left to draw from.
 
-    >>> import fasttensor
-    >>> fasttensor.multinomial(fasttensor.tensor([0.0, 3.0, 0.0]), 1)
+    >>> torch.multinomial(torch.tensor([0.0, 3.0, 0.0]), 1)
     tensor([1])
     """
     must_be_tensor("multinomial", input)

@@ -71,7 +71,13 @@ def _drop_alpha(input, p, training, inplace, feature):
 # --- the forms of torch, with required arguments ---
 
 def native_dropout(input, p, train):
-    """Dropout with its mask: ``(output, mask)``."""
+    """Dropout with its mask: ``(output, mask)``, both of the shape of ``input``, floating point and bool.
+
+    The elements that stay are scaled by 1 / (1 - p); without ``train`` all stay as they are.
+
+    >>> torch.native_dropout(torch.ones(2), 0.5, False)
+    (tensor([1., 1.]), tensor([True, True]))
+    """
     must_be_tensor("native_dropout", input)
     if train is not None and not train:
         return input.clone(), empty_like(input, dtype=bool).fill_(True)
@@ -90,31 +96,53 @@ def _feature_alpha(input, p, train, inplace):
 
 
 def feature_dropout(input, p, train):
-    """Zeroes whole channels, the input's second dimension."""
+    """Zeroes whole channels, the input's second dimension, with probability p and scales the others by 1 / (1 - p); nothing without ``train``.
+
+    Shape: at least 2-d, (N, C, ...). Raises RuntimeError unless 0 <= p <= 1.
+
+    >>> torch.feature_dropout(torch.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
     _check("dropout", p, RuntimeError)
     return _drop_features(input, p, train, False)
 
 
 def dropout_(input, p, train):
-    """In-place ``dropout``."""
+    """In-place ``dropout``: ``input`` is written to and returned. RuntimeError unless 0 <= p <= 1.
+
+    >>> torch.dropout_(torch.ones(2), 0.5, False)
+    tensor([1., 1.])
+    """
     _check("dropout", p, RuntimeError)
     return _drop(input, p, train, True)
 
 
 def feature_dropout_(input, p, train):
-    """In-place ``feature_dropout``."""
+    """In-place ``feature_dropout``: ``input`` is written to and returned. RuntimeError unless 0 <= p <= 1.
+
+    >>> torch.feature_dropout_(torch.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
     _check("dropout", p, RuntimeError)
     return _drop_features(input, p, train, True)
 
 
 def alpha_dropout_(input, p, train):
-    """In-place ``alpha_dropout``."""
+    """In-place ``alpha_dropout``: ``input`` is written to and returned. RuntimeError unless 0 <= p <= 1.
+
+    >>> torch.alpha_dropout_(torch.ones(2), 0.5, False)
+    tensor([1., 1.])
+    """
     _check("dropout", p, RuntimeError)
     return _alpha(input, p, train, True)
 
 
 def feature_alpha_dropout_(input, p, train):
-    """In-place ``feature_alpha_dropout``."""
+    """In-place ``feature_alpha_dropout``: ``input`` is written to and returned. RuntimeError unless 0 <= p <= 1.
+
+    >>> torch.feature_alpha_dropout_(torch.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
     _check("dropout", p, RuntimeError)
     return _feature_alpha(input, p, train, True)
 
@@ -126,8 +154,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
     Any shape, floating point. Raises ValueError unless 0 <= p <= 1.
 
-    >>> import fasttensor
-    >>> fasttensor.nn.functional.dropout(fasttensor.ones(2), 0.5, training=False)
+    >>> torch.nn.functional.dropout(torch.ones(2), 0.5, training=False)
     tensor([1., 1.])
     """
     _check("dropout", p, ValueError)
@@ -135,13 +162,27 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps the mean and variance of SELU's outputs. Raises ValueError unless 0 <= p <= 1."""
+    """Dropout that keeps the mean and variance of SELU's outputs: dropped elements take its negative limit, then all are scaled and shifted.
+
+    Any shape, floating point. Raises ValueError (``torch.alpha_dropout``: RuntimeError) unless 0 <= p <= 1.
+    Source: Klambauer et al., Self-Normalizing Neural Networks, 2017.
+
+    >>> F.alpha_dropout(torch.ones(2), 0.5, training=False)
+    tensor([1., 1.])
+    """
     _check("dropout", p, ValueError)
     return _alpha(input, p, training, inplace)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Zeroes whole channels of an input of shape (N, C, L) or (C, L)."""
+    """Zeroes whole channels of an input of shape (N, C, L) or (C, L) with probability p and scales the others by 1 / (1 - p).
+
+    Raises ValueError unless 0 <= p <= 1, RuntimeError for other numbers of dimensions.
+
+    >>> F.dropout1d(torch.ones(1, 2, 3), 0.5, training=False)
+    tensor([[[1., 1., 1.],
+             [1., 1., 1.]]])
+    """
     _check("dropout", p, ValueError)
     must_be_tensor("dropout1d", input)
     if input.ndim not in (2, 3):
@@ -152,7 +193,13 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Zeroes whole channels of an input of shape (N, C, H, W); of (N, C, L) too, as before PyTorch 1.12."""
+    """Zeroes whole channels of an input of shape (N, C, H, W) with probability p and scales the others by 1 / (1 - p).
+
+    (N, C, L) is taken too, with a warning, as before PyTorch 1.12. Raises ValueError unless 0 <= p <= 1.
+
+    >>> F.dropout2d(torch.ones(1, 2, 1, 2), 0.5, training=False).flatten()
+    tensor([1., 1., 1., 1.])
+    """
     _check("dropout", p, ValueError)
     must_be_tensor("dropout2d", input)
     if input.ndim not in (3, 4):
@@ -169,7 +216,13 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
-    """Zeroes whole channels of an input of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """Zeroes whole channels of an input of shape (N, C, D, H, W) or (C, D, H, W) with probability p and scales the others by 1 / (1 - p).
+
+    Raises ValueError unless 0 <= p <= 1; warns for other numbers of dimensions.
+
+    >>> F.dropout3d(torch.ones(1, 2, 1, 1, 2), 0.5, training=False).shape
+    torch.Size([1, 2, 1, 1, 2])
+    """
     _check("dropout", p, ValueError)
     must_be_tensor("dropout3d", input)
     if input.ndim not in (4, 5):
@@ -182,7 +235,13 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Alpha dropout of whole channels. Raises ValueError unless 0 <= p <= 1."""
+    """Alpha dropout of whole channels, the second dimension of an input of shape (N, C, ...): see :func:`alpha_dropout`.
+
+    Raises ValueError (``torch.feature_alpha_dropout``: RuntimeError) unless 0 <= p <= 1.
+
+    >>> F.feature_alpha_dropout(torch.ones(1, 2), 0.5, training=False)
+    tensor([[1., 1.]])
+    """
     _check("dropout", p, ValueError)
     return _feature_alpha(input, p, training, inplace)
 
@@ -190,8 +249,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, generator=None):
     """x where x > 0, else x times a slope: drawn from [lower, upper) for each element during training, their mean otherwise.
 
-    >>> import fasttensor
-    >>> fasttensor.nn.functional.rrelu(fasttensor.tensor([-1.0, 1.0]), 0.5, 0.5)
+    >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 1.0]), 0.5, 0.5)
     tensor([-0.5000,  1.0000])
     """
     real_number(upper, "rrelu", "upper")
@@ -208,7 +266,11 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, ge
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
-    """In-place ``rrelu``."""
+    """In-place :func:`rrelu`: ``input`` is written to and returned. RuntimeError where lower > upper.
+
+    >>> F.rrelu_(torch.tensor([-1.0, 1.0]), 0.5, 0.5)
+    tensor([-0.5000,  1.0000])
+    """
     return rrelu(input, lower, upper, training, True, generator)
 
 

@@ -21,8 +21,7 @@ def einsum(*args):
     understood too. With three or more operands the pair with the smallest product goes first.
     Raises RuntimeError for an equation that does not fit the operands.
 
-    >>> import fasttensor
-    >>> fasttensor.einsum("ij,jk->ik", fasttensor.ones(2, 3), fasttensor.ones(3, 4)).shape
+    >>> torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 4)).shape
     torch.Size([2, 4])
     """
     if len(args) < 2:
@@ -284,8 +283,7 @@ def tensordot(a, b, dims=2, out=None):
     result has the other dimensions of a, then those of b.
     Raises RuntimeError when the sizes of a pair differ.
 
-    >>> import fasttensor
-    >>> fasttensor.tensordot(fasttensor.ones(3, 4, 5), fasttensor.ones(4, 3, 2), dims=([1, 0], [0, 1])).shape
+    >>> torch.tensordot(torch.ones(3, 4, 5), torch.ones(4, 3, 2), dims=([1, 0], [0, 1])).shape
     torch.Size([5, 2])
     """
     check_tensors("tensordot", a, b)
@@ -339,8 +337,7 @@ def kron(input, other, *, out=None):
     """Kronecker product: every element of `input` times all of `other`. Dimensions are aligned from the right and
     the dtypes promoted.
 
-    >>> import fasttensor
-    >>> fasttensor.kron(fasttensor.eye(2), fasttensor.ones(1, 2))
+    >>> torch.kron(torch.eye(2), torch.ones(1, 2))
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
@@ -358,9 +355,8 @@ def bilinear(input1, input2, weight, bias=None):
 
     input1: (..., in1); input2: (..., in2) with the same leading sizes; weight: (out, in1, in2); bias: (out,) or None.
 
-    >>> import fasttensor
-    >>> F = fasttensor.nn.functional
-    >>> F.bilinear(fasttensor.ones(2, 3), fasttensor.ones(2, 4), fasttensor.ones(5, 3, 4)).shape
+    >>> F = torch.nn.functional
+    >>> F.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
     torch.Size([2, 5])
     """
     check_tensors("bilinear", input1, input2, weight, *(() if bias is None else (bias,)))

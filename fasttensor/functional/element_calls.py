@@ -25,7 +25,6 @@ def _write(name, self, function, others):
 def apply_(self, callable):
     """Replaces each element x by ``callable(x)``; CPU tensors only.
 
-    >>> import fasttensor as torch
     >>> torch.tensor([1.0, 4.0]).apply_(lambda x: x + 1)
     tensor([2., 5.])
     """
@@ -33,12 +32,24 @@ def apply_(self, callable):
 
 
 def map_(self, tensor, callable):
-    """Replaces each element a by ``callable(a, b)`` with b from `tensor`, which broadcasts."""
+    """Replaces each element a by ``callable(a, b)`` with b from `tensor`, which broadcasts; CPU tensors only.
+
+    Raises TypeError for a tensor of another dtype, RuntimeError for one that requires grad.
+
+    >>> torch.tensor([1.0, 4.0]).map_(torch.tensor([2.0]), lambda a, b: a * b)
+    tensor([2., 8.])
+    """
     return _write("map_", self, callable, (tensor,))
 
 
 def map2_(self, x, y, callable):
-    """Replaces each element a by ``callable(a, b, c)`` with b from `x` and c from `y`, which broadcast."""
+    """Replaces each element a by ``callable(a, b, c)`` with b from `x` and c from `y`, which broadcast; CPU tensors only.
+
+    Raises TypeError for tensors of another dtype, RuntimeError for one that requires grad.
+
+    >>> torch.tensor([1.0, 4.0]).map2_(torch.tensor([2.0]), torch.tensor([0.5]), lambda a, b, c: a * b + c)
+    tensor([2.5000, 8.5000])
+    """
     return _write("map2_", self, callable, (x, y))
 
 

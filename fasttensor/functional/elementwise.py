@@ -1,17 +1,15 @@
 """Elementwise functions whose signatures are wider than a row of the operation table."""
 
-from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
-from fasttensor.autograd.checks import need_tensor, real_number
-from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS as ROW_METHODS
-from fasttensor.functional.common import check_tensor, describe, give, in_place, refuse_shared
-from fasttensor.functional.results import RESULTS
+from fasttensor.autograd.checks import need_tensor
+from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE
+from fasttensor.functional.common import check_tensor, describe, give, in_place
+from fasttensor.functional.retelling import as_method, in_place_words
 
-__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "nan_to_num", "logit", "nextafter", "round", "positive",
-           "fix", "arctan2",
-           "polygamma", "mvlgamma", "clamp_min", "clamp_max", "frexp", "logical_not", "rsub", "isreal", "angle", "conj_physical",
-           "true_divide", "floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit", "threshold", "threshold_"]
+__all__ = ["clamp", "clip", "div", "divide", "true_divide", "pow", "float_power", "where", "arctan2", "clamp_min", "clamp_max", "logical_not", "rsub",
+           "isreal", "angle", "floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit"]
 F = FUNCTIONS
 bool_dtype, float64 = DTYPES["bool"], DTYPES["float64"]
 
@@ -26,10 +24,11 @@ def is_number(value):
 def clamp(input, min=None, max=None, *, out=None):
     """`input` bounded below by `min` and above by `max`, each a number, a Tensor or None; NaN stays.
 
-    Where min > max the result is max. The gradient passes where the value was inside the bounds.
+    Shape: that of `input`, with bounds that are tensors broadcast. dtypes: real; integers take the dtype of a floating-point bound.
+    Where min > max the result is max. The gradient passes where the value was inside the bounds. Raises RuntimeError where both bounds are
+    None, and for complex dtypes.
 
-    >>> import fasttensor as torch
-    >>> torch.tensor([-2.0, 0.5, 3.0]).clamp(-1, 1)
+    >>> torch.clamp(torch.tensor([-2.0, 0.5, 3.0]), -1, 1)
     tensor([-1.0000,  0.5000,  1.0000])
     """
     check_tensor("clamp", input)
@@ -85,12 +84,20 @@ clip = clamp
 
 
 def clamp_min(input, min, *, out=None):
-    """`input` bounded below."""
+    """`input` bounded below by `min`, a number or a Tensor: see :func:`clamp` for shapes, dtypes and errors.
+
+    >>> torch.clamp_min(torch.tensor([-2.0, 0.5]), 0)
+    tensor([0.0000, 0.5000])
+    """
     return clamp(input, min=min, out=out)
 
 
 def clamp_max(input, max, *, out=None):
-    """`input` bounded above."""
+    """`input` bounded above by `max`, a number or a Tensor: see :func:`clamp` for shapes, dtypes and errors.
+
+    >>> torch.clamp_max(torch.tensor([-2.0, 0.5]), 0)
+    tensor([-2.,  0.])
+    """
     return clamp(input, max=max, out=out)
 
 
@@ -98,15 +105,22 @@ def clamp_max(input, max, *, out=None):
 def div(input, other, *, rounding_mode=None, out=None):
     """`input` / `other`: true division, or rounded towards zero ("trunc") or down ("floor").
 
-    >>> import fasttensor as torch
-    >>> torch.div(torch.tensor([-7, 7]), 2, rounding_mode="floor")
-    tensor([-4,  3])
+    Shape: that of the operands broadcast. True division of integers gives the default float dtype; rounded division keeps the promoted one.
+    Gradients: g / other and -g * input / other ** 2; zero where the result is rounded. Raises RuntimeError for another `rounding_mode`, and
+    for rounded division of integers by zero.
+
+    >>> torch.div(torch.tensor([-7.0, 7.0]), 2, rounding_mode="floor")
+    tensor([-4.,  3.])
     """
     return F[_division(rounding_mode)](input, other, out=out)
 
 
 def rdiv(self, other):
-    """`other` / this tensor."""
+    """`other` / this tensor: true division; see :func:`div`.
+
+    >>> torch.tensor([2.0, 4.0]).__rdiv__(1)
+    tensor([0.5000, 0.2500])
+    """
     check_tensor("__rdiv__", self)
     return F["_div"](other, self)
 
@@ -120,30 +134,37 @@ def _division(rounding_mode):
 
 
 def div_(self, other, *, rounding_mode=None):
-    """In-place version of :func:`div`."""
     return INPLACE[_division(rounding_mode) + "_"](self, other)
 
 
-divide = div
-floor_divide = F["floor_divide"]
+div_.__doc__ = as_method(div, in_place_words("div"), "div_")
+divide, arctan2 = div, F["atan2"]
+floor_divide, addcmul, addcdiv, lerp, erfinv, signbit = (F[n] for n in ("floor_divide", "addcmul", "addcdiv", "lerp", "erfinv", "signbit"))
+logical_not, isreal, angle = (F[n] for n in ("logical_not", "isreal", "angle"))
 
 
 def true_divide(input, other, *, out=None):
-    """`input` / `other`."""
+    """`input` / `other`, in the default float dtype for integers: :func:`div` without rounding.
+
+    >>> torch.true_divide(torch.tensor([1.0, 2.0]), 2)
+    tensor([0.5000, 1.0000])
+    """
     return F["_div"](input, other, out=out)
 
 
 def true_divide_(self, other):
-    """In-place version of :func:`true_divide`."""
     return INPLACE["_div_"](self, other)
 
 
+true_divide_.__doc__ = as_method(true_divide, in_place_words("true_divide"), "true_divide_")
+
+
 def pow(input, exponent, *, out=None):
-    """`input` raised to `exponent`; either may be a number.
+    """`input` raised to `exponent`; either may be a number, not both.
 
-    Raises RuntimeError for integers raised to a negative integer number.
+    Shape: that of the operands broadcast. dtypes: all but bool; integers stay integers. Gradients: g * exponent * input ** (exponent - 1)
+    and g * result * log(input). Raises RuntimeError for integers raised to a negative integer number.
 
-    >>> import fasttensor as torch
     >>> torch.pow(torch.tensor([1.0, 2.0]), 2)
     tensor([1., 4.])
     """
@@ -162,7 +183,13 @@ def pow(input, exponent, *, out=None):
 
 
 def float_power(input, exponent, *, out=None):
-    """`input` raised to `exponent` in float64, or complex128 where either is complex."""
+    """`input` raised to `exponent` in float64, or complex128 where either is complex.
+
+    Shape: that of the operands broadcast. Raises TypeError where neither is a Tensor, RuntimeError for an `out` of another dtype.
+
+    >>> torch.float_power(torch.tensor([1.0, 2.0], dtype=torch.float64), 0.5)
+    tensor([1.0000, 1.4142], dtype=torch.float64)
+    """
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise TypeError(f"float_power(): one of the arguments must be Tensor, got {describe(input, exponent)}")
     complex_ = any(v.is_complex() if isinstance(v, Tensor) else isinstance(v, complex) for v in (input, exponent))
@@ -174,22 +201,31 @@ def float_power(input, exponent, *, out=None):
 
 
 def float_power_(self, exponent):
-    """In-place version of :func:`float_power`, for float64 and complex128."""
     kind = DTYPES["complex128"] if self.is_complex() or isinstance(exponent, complex) else float64
     if self.dtype is not kind:
         raise RuntimeError(f"float_power_: the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype {kind}")
-    return in_place(float_power)(self, exponent)
+    return _float_power(self, exponent)
+
+
+_float_power = in_place(float_power)
+float_power_.__doc__ = as_method(float_power, in_place_words("float_power"), "float_power_")
 
 
 def rsub(input, other, *, alpha=1):
-    """`other` - alpha * `input`."""
+    """`other` - alpha * `input`, broadcast; RuntimeError for bool.
+
+    >>> torch.rsub(torch.tensor([1.0, 2.0]), 5)
+    tensor([4., 3.])
+    """
     return F["rsub"](input, other, alpha=alpha)
 
 
 def where(condition, input=None, other=None, *, out=None):
-    """`input` where `condition` is true, `other` elsewhere; with the condition alone, the indices where it is true.
+    """`input` where `condition` is true, `other` elsewhere; with the condition alone, the indices where it is true, as :func:`nonzero` gives them.
 
-    >>> import fasttensor as torch
+    Args: `condition`, bool or uint8; `input`, `other`, tensors or numbers of any dtypes, which are promoted. Shape: all three broadcast.
+    Raises RuntimeError for a condition of another dtype.
+
     >>> torch.where(torch.tensor([True, False]), 1.0, 0.0)
     tensor([1., 0.])
     """
@@ -202,155 +238,20 @@ def where(condition, input=None, other=None, *, out=None):
 
 
 def method_where(self, condition, other):
-    """This tensor's elements where `condition` is true, those of `other` elsewhere."""
+    """This tensor's elements where `condition` is true, those of `other` elsewhere: see :func:`where`.
+
+    >>> torch.tensor([1.0, 2.0]).where(torch.tensor([True, False]), 0.0)
+    tensor([1., 0.])
+    """
     return where(condition, self, other)
 
 
-# --- rounding, repairing ---
-def round(input, *, decimals=0, out=None):
-    """Rounded to the nearest, ties to even; with `decimals`, to that many decimal places."""
-    if decimals == 0:
-        return F["round"](input, out=out)
-    if not input.is_floating_point():
-        raise RuntimeError(f'"round_vml_cpu" not implemented for {input.dtype.name!r} with decimals={decimals}: convert with .float()')
-    factor = 10.0 ** abs(decimals)
-    if decimals > 0:
-        return give(out, F["_div"](F["round"](input * factor), factor), "round", True)
-    return give(out, F["round"](input / factor) * factor, "round", True)
-
-
-def round_(self, *, decimals=0):
-    """In-place version of :func:`round`."""
-    return ROW_METHODS["round_"](self) if decimals == 0 else in_place(round)(self, decimals=decimals)
-
-
-def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite values)."""
-    check_tensor("nan_to_num", input)
-    if input.is_complex():
-        parts = [nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)]
-        from fasttensor.functional.data import complex
-        return give(out, complex(*parts), "nan_to_num", True)
-    if not input.is_floating_point():
-        for name, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
-            if value is not None:
-                real_number(value, "nan_to_num", name)
-        return give(out, input.clone(), "nan_to_num", True)
-    from fasttensor.functional.numeric_info import finfo
-    info = finfo(input.dtype)
-    return F["_nan_to_num"](input, 0.0 if nan is None else nan, info.max if posinf is None else posinf,
-                            info.min if neginf is None else neginf, out=out)
-
-
-def logit(input, eps=None, *, out=None):
-    """log(x / (1 - x)), with x first bounded to [eps, 1 - eps] where `eps` is given."""
-    if eps is not None:
-        real_number(eps, "logit", "eps")
-    return F["_logit"](input, out=out) if eps is None else F["_logit_eps"](input, eps, out=out)
-
-
-def nextafter(input, other, *, out=None):
-    """The next number that the dtype has from `input` towards `other`.
-
-    >>> import fasttensor as torch
-    >>> torch.nextafter(torch.tensor(1.0, dtype=torch.float16), torch.tensor(2.0, dtype=torch.float16)).item()
-    1.0009765625
-    """
-    check_tensor("nextafter", input, other)
-    kind = elementwise_type(input, other)
-    if kind.name not in ("float16", "bfloat16"):
-        return F["nextafter"](input, other, out=out)
-    # Half types compute in float32, whose neighbours round back: a sign and a magnitude, one up or down
-    a, b = (t.detach().to(kind) for t in (input, other))
-    a = a + b.new_zeros(b.shape) if a.shape != b.shape else a
-    bits = reinterpret.view_dtype(a.contiguous(), DTYPES["int16"]).to(DTYPES["int32"])
-    bits = F["where"](a == 0, F["where"](b > 0, 1, -0x7FFF), bits + F["where"]((a > 0) == (b > a), 1, -1))
-    moved = reinterpret.view_dtype(bits.to(DTYPES["int16"]), kind)
-    return give(out, F["where"](a == b, b, F["where"](F["isnan"](a) | F["isnan"](b), float("nan"), moved)), "nextafter")
-
-
-def positive(input):
-    """`input` itself; bool is refused."""
-    check_tensor("positive", input)
-    return +input
-
-
-def threshold(input, threshold, value, inplace=False, *, out=None):
-    """`input` where it is greater than `threshold`, `value` elsewhere."""
-    made = ROW_METHODS["threshold_"](input, threshold, value) if inplace else F["threshold"](input, threshold, value)
-    return made if out is None else give(out, made, "threshold")
-
-
-threshold_ = ROW_METHODS.get("threshold_")
-fix, arctan2 = F["trunc"], F["atan2"]
-addcmul, addcdiv, lerp, erfinv, signbit = (F[n] for n in ("addcmul", "addcdiv", "lerp", "erfinv", "signbit"))
-logical_not, isreal, angle = (F[n] for n in ("logical_not", "isreal", "angle"))
-
-
-def conj_physical(input, *, out=None):
-    """The complex conjugate; a real tensor comes back as it is."""
-    return input if out is None and isinstance(input, Tensor) and not input.is_complex() else F["conj_physical"](input, out=out)
-
-
-# --- special cases of special functions ---
-def polygamma(n, input, *, out=None):
-    """The n-th derivative of digamma; n is a non-negative int."""
-    if isinstance(n, (bool, Tensor)):
-        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
-    if not hasattr(n, "__index__"):
-        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
-    if n < 0:
-        raise RuntimeError(f"polygamma(n, x) does not support negative n, got n={n}")
-    # the first two have loops of their own
-    return F["digamma"](input, out=out) if n == 0 else F["_trigamma"](input, out=out) if n == 1 else F["polygamma"](n, input, out=out)
-
-
-def method_polygamma(self, n):
-    """The n-th derivative of digamma."""
-    return polygamma(n, self)
-
-
-def mvlgamma(input, p, *, out=None):
-    """The multivariate log-gamma function of dimension p: p (p - 1) / 4 log(pi) + sum of lgamma(x - (i - 1) / 2)."""
-    if not hasattr(p, "__index__") or isinstance(p, (bool, Tensor)):
-        raise TypeError(f"mvlgamma(): argument 'p' (position 2) must be int, not {type(p).__name__}")
-    if p > 2 ** 31:
-        raise ValueError(f"mvlgamma(): p is too large: {p}")
-    if input.dtype is bool_dtype:
-        raise RuntimeError(f"mvlgamma(): The input tensor may not be a boolean tensor, got {describe(input)}")
-    import math
-    if p < 1:
-        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
-    x = input if input.is_floating_point() else input.to(get_default_dtype())
-    total = p * (p - 1) / 4 * math.log(math.pi)
-    for i in range(p):
-        total = F["lgamma"](x - i / 2) + total
-    return give(out, total, "mvlgamma")
-
-
-def frexp(input, *, out=None):
-    """Mantissa in [0.5, 1) and int32 exponent with input = mantissa * 2 ** exponent."""
-    need_tensor(input, "frexp", "input", 1)
-    if not input.is_floating_point():
-        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {describe(input)}")
-    if out is not None:
-        refuse_shared("frexp", out, (input,), True)
-    magnitude = input.detach().abs()
-    plain = (magnitude > 0) & F["isfinite"](magnitude)
-    tiny = magnitude < 1e-30 if input.dtype is not DTYPES["float16"] else magnitude < 0
-    shift = 120 if input.dtype is not DTYPES["float16"] else 0
-    scaled = F["where"](tiny, magnitude * 2.0 ** shift, magnitude)
-    exponent = F["floor"](F["log2"](F["where"](plain, scaled, 1.0))) + 1
-    exponent = exponent + (scaled * F["exp2"](-exponent.clamp(-100, 100)) >= 1).to(exponent.dtype) * plain.to(exponent.dtype)
-    exponent = F["where"](tiny, exponent - shift, exponent)
-    exponent = F["where"](plain, exponent, 0.0)
-    half = F["trunc"](exponent / 2)
-    mantissa = input * F["exp2"](-half) * F["exp2"](half - exponent)
-    return give(out, RESULTS["frexp"](mantissa, exponent.to(DTYPES["int32"])), "frexp", True)
-
-
 def contains(self, value):
-    """Whether an element equals `value`; RuntimeError where that is neither a Tensor nor a number."""
+    """Whether an element equals `value`; RuntimeError where that is neither a Tensor nor a number.
+
+    >>> 2 in torch.tensor([1, 2])
+    True
+    """
     if not isinstance(value, Tensor) and not is_number(value):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     return bool((self == value).any())
@@ -376,11 +277,5 @@ METHODS = {
     "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp, True), "clip_": in_place(clamp, True),
     "clamp_min_": in_place(clamp_min, True), "clamp_max_": in_place(clamp_max, True), "div": div, "divide": div, "true_divide": true_divide,
     "div_": div_, "divide_": div_, "true_divide_": true_divide_, "pow": pow, "float_power": float_power, "float_power_": float_power_,
-    "where": method_where, "nan_to_num": nan_to_num, "nan_to_num_": in_place(nan_to_num, True), "logit": logit, "logit_": in_place(logit),
-    "nextafter": nextafter, "nextafter_": in_place(nextafter, True),
-    "round": round, "round_": round_, "positive": positive, "fix": fix, "fix_": ROW_METHODS["trunc_"], "mvlgamma": mvlgamma, "mvlgamma_": in_place(mvlgamma),
-    "polygamma": method_polygamma, "polygamma_": in_place(method_polygamma), "frexp": frexp,
-    "__rdiv__": rdiv, "__div__": div, "__idiv__": div_,
+    "where": method_where, "__rdiv__": rdiv, "__div__": div, "__idiv__": div_,
 }
-SPECIAL = {"polygamma": polygamma, "logit": logit, "round": round, "multigammaln": mvlgamma}
-NN_FUNCTIONAL = []

@@ -48,7 +48,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     norm of order norm_type. scale_grad_by_freq: a row's gradient is divided by how often it was looked up. `sparse`
     is accepted; the gradient is dense. IndexError for a number outside the table.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.]])
     """
@@ -66,7 +65,6 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     input: [bags, size], or 1-d with `offsets`, the start of each bag. Empty bags give zeros, and padding_idx is left
     out. per_sample_weights (mode "sum" only) multiply the rows.
 
-    >>> import fasttensor as torch
     >>> w = torch.tensor([[1., 2.], [3., 4.]])
     >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1]), w, torch.tensor([0]), mode="sum")
     tensor([[4., 6.]])
@@ -123,7 +121,6 @@ def one_hot(tensor, num_classes=-1):
     num_classes -1 means one more than the largest. RuntimeError for other dtypes than int64, negative numbers or
     numbers not below num_classes.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
     tensor([[1, 0, 0],
             [0, 0, 1]])

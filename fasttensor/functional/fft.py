@@ -189,7 +189,6 @@ def shifted(name, input, dim, sign):
 def fftshift(input, dim=None):
     """Moves frequency 0 to the middle.
 
-    >>> import fasttensor as torch
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
@@ -199,7 +198,6 @@ def fftshift(input, dim=None):
 def ifftshift(input, dim=None):
     """The inverse of `fftshift`.
 
-    >>> import fasttensor as torch
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
     """
@@ -219,7 +217,6 @@ def frequencies(name, values, n, d, dtype, device, requires_grad, out):
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The frequencies of `fft`'s results for samples `d` apart: 0, 1, ..., -2, -1 over n d.
 
-    >>> import fasttensor as torch
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
@@ -234,7 +231,6 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The frequencies of `rfft`'s results: 0, 1, ..., n // 2 over n d.
 
-    >>> import fasttensor as torch
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """

@@ -3,23 +3,31 @@ from fasttensor.autograd.checks import need_tensor
 from fasttensor.autograd.generated_functions import INPLACE, NAMESPACES
 
 from . import embedding as _embedding
+from .addmm import addmv
+from .basics import as_strided, detach
 from .conv import conv1d
 from .complex_parts import view_as_complex, view_as_real
 from .einsum import bilinear
+from .elementwise import clamp
+from .float_functions import logit, nan_to_num
 from .padding import channel_shuffle
 from .pool import adaptive_max_pool1d_with_indices
+from .retelling import renamed
 from .view_copies import copied
 
 # In-place methods that `torch` names as functions too, beside those of the operation table.
 OF_METHODS = ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clamp_", "clip_", "detach_", "fix_",
               "logit_", "nan_to_num_", "negative_")
 
+_SOURCES = {"addmv_": addmv, "as_strided_": as_strided, "clamp_": clamp, "clip_": clamp, "detach_": detach, "logit_": logit, "nan_to_num_": nan_to_num}
+
 
 def _of_method(name):
     def function(input, *args, **kwargs):
         return getattr(need_tensor(input, name), name)(*args, **kwargs)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``Tensor.{name}`` as a function."
+    source = _SOURCES.get(name) or NAMESPACES["torch"][name[:-1]]
+    function.__doc__ = renamed(source, f"``Tensor.{name}`` as a function of the tensor that is written to, which is returned: see there for errors.", name)
     return function
 
 

@@ -192,7 +192,6 @@ def index_put_(self, indices, values, accumulate=False):
     values: of self's dtype, broadcastable to the shape of ``self[indices]``. accumulate: add instead of replacing;
     repeated positions then count each time. RuntimeError for other dtypes or shapes, IndexError outside the bounds.
 
-    >>> import fasttensor as torch
     >>> torch.zeros(3).index_put_((torch.tensor([0, 0, 2]),), torch.tensor([1., 2., 3.]), accumulate=True)
     tensor([3., 0., 3.])
     """
@@ -231,7 +230,6 @@ def index_select(input, dim, index, *, out=None):
 
     The result has input's shape but ``index.numel()`` along dim. IndexError for a position outside.
 
-    >>> import fasttensor as torch
     >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1]))
     tensor([[2],
             [4]])
@@ -304,7 +302,6 @@ def index_add(input, dim, index, source, *, alpha=1):
 
     source: input's dtype and shape but for ``index.numel()`` along dim. Repeated positions add up, in order.
 
-    >>> import fasttensor as torch
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
@@ -323,7 +320,6 @@ def index_copy_(self, dim, index, source):
 def index_copy(input, dim, index, source):
     """input with the slices at index along dim replaced by those of source.
 
-    >>> import fasttensor as torch
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.]))
     tensor([0., 0., 5.])
     """
@@ -361,7 +357,6 @@ def index_fill_(self, dim, index, value):
 def index_fill(input, dim, index, value):
     """input with the slices at index along dim filled with value (a number or a 0-d tensor).
 
-    >>> import fasttensor as torch
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0]), 7)
     tensor([7., 0., 0.])
     """
@@ -373,7 +368,6 @@ def index_fill(input, dim, index, value):
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """input combined with the slices of source at index along dim by "prod", "mean", "amax" or "amin".
 
-    >>> import fasttensor as torch
     >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
     tensor([12.,  1.])
     """

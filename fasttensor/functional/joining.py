@@ -21,7 +21,6 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 
     All shapes must agree apart from dim; a 1-d tensor without elements fits everything. RuntimeError otherwise.
 
-    >>> import fasttensor as torch
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
@@ -56,7 +55,6 @@ def concatenate(tensors, axis=0, *, dim=None, out=None):
 def stack(tensors, dim=0, *, axis=None, out=None):
     """The tensors, all of one shape, joined along a new dimension.
 
-    >>> import fasttensor as torch
     >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
     tensor([[1, 3],
             [2, 4]])
@@ -76,7 +74,6 @@ def joined(name, parts, dim, out):
 def hstack(tensors, *, out=None):
     """The tensors side by side: joined along dimension 1, or 0 where they are 1-d.
 
-    >>> import fasttensor as torch
     >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
     tensor([1, 2])
     """
@@ -88,7 +85,6 @@ def hstack(tensors, *, out=None):
 def vstack(tensors, *, out=None):
     """The tensors as rows on top of each other.
 
-    >>> import fasttensor as torch
     >>> torch.vstack([torch.tensor([1]), torch.tensor([2])])
     tensor([[1],
             [2]])
@@ -105,7 +101,6 @@ def row_stack(tensors, *, out=None):
 def dstack(tensors, *, out=None):
     """The tensors, made at least 3-d, joined along dimension 2.
 
-    >>> import fasttensor as torch
     >>> torch.dstack([torch.tensor([1]), torch.tensor([2])])
     tensor([[[1, 2]]])
     """
@@ -116,7 +111,6 @@ def dstack(tensors, *, out=None):
 def column_stack(tensors, *, out=None):
     """The tensors side by side, 1-d ones as columns.
 
-    >>> import fasttensor as torch
     >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
     tensor([[1, 3],
             [2, 4]])
@@ -127,7 +121,6 @@ def column_stack(tensors, *, out=None):
 def block_diag(*tensors):
     """Matrices (2-d; fewer dimensions count as one row) along the diagonal of a matrix of zeros.
 
-    >>> import fasttensor as torch
     >>> torch.block_diag(torch.tensor([[1]]), torch.tensor([[2, 3]]))
     tensor([[1, 0, 0],
             [0, 2, 3]])
@@ -158,7 +151,6 @@ def meshgrid(*tensors, indexing=None):
 
     indexing: "ij" (the default) or "xy", which swaps the first two dimensions.
 
-    >>> import fasttensor as torch
     >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")[0]
     tensor([[1, 1, 1],
             [2, 2, 2]])
@@ -186,7 +178,6 @@ def meshgrid(*tensors, indexing=None):
 def cartesian_prod(*tensors):
     """All combinations of one element of each 1-d tensor, as rows.
 
-    >>> import fasttensor as torch
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3]))
     tensor([[1, 3],
             [2, 3]])
@@ -205,7 +196,6 @@ def cartesian_prod(*tensors):
 def combinations(input, r=2, with_replacement=False):
     """The combinations of length r of a 1-d tensor's elements, as rows, in the order of itertools.
 
-    >>> import fasttensor as torch
     >>> torch.combinations(torch.tensor([1, 2, 3]))
     tensor([[1, 2],
             [1, 3],
@@ -232,7 +222,6 @@ def combinations(input, r=2, with_replacement=False):
 def tensor_split(input, indices_or_sections, dim=0):
     """Views of input along dim: n nearly equal ones for an int, or cut at the given positions.
 
-    >>> import fasttensor as torch
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), 2)
     (tensor([1, 2]), tensor([3]))
     """
@@ -290,7 +279,6 @@ def sections_of(args, indices, sections, name):
 def hsplit(input, *args, indices=None, sections=None):
     """Views of input along dimension 1, or 0 of a 1-d tensor: equal ones for an int, else cut at positions.
 
-    >>> import fasttensor as torch
     >>> torch.hsplit(torch.tensor([1, 2]), 2)
     (tensor([1]), tensor([2]))
     """
@@ -301,7 +289,6 @@ def hsplit(input, *args, indices=None, sections=None):
 def vsplit(input, *args, indices=None, sections=None):
     """Views of input along dimension 0: equal ones for an int, else cut at positions.
 
-    >>> import fasttensor as torch
     >>> torch.vsplit(torch.tensor([[1], [2]]), 2)
     (tensor([[1]]), tensor([[2]]))
     """
@@ -311,7 +298,6 @@ def vsplit(input, *args, indices=None, sections=None):
 def dsplit(input, *args, indices=None, sections=None):
     """Views of input along dimension 2: equal ones for an int, else cut at positions.
 
-    >>> import fasttensor as torch
     >>> torch.dsplit(torch.tensor([[[1, 2]]]), 2)
     (tensor([[[1]]]), tensor([[[2]]]))
     """

@@ -11,7 +11,6 @@ METHODS = {}
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """(sum |x|^ord)^(1/ord) over all elements or `dim`; inf, -inf and 0 are the largest, the smallest and the count of nonzeros.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -22,7 +21,6 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """Norm of matrices over two dimensions: "fro", "nuc", 1, -1, inf, -inf (sums of columns or rows), 2, -2 (singular values).
 
-    >>> import fasttensor as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
@@ -70,7 +68,6 @@ def singular_values(A, rows, columns):
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     """The 2-norm of all elements without `ord`; else a vector norm over one dimension or a matrix norm over two.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
     tensor(4.)
     """
@@ -92,7 +89,6 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
     """The sum of the singular values of matrices over two dimensions.
 
-    >>> import fasttensor as torch
     >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
@@ -102,7 +98,6 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
     """The root of the sum of the squared absolute values, over `dim`.
 
-    >>> import fasttensor as torch
     >>> torch.frobenius_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), (0, 1))
     tensor(5.)
     """
@@ -112,7 +107,6 @@ def frobenius_norm(input, dim, keepdim=False, *, out=None):
 def norm_except_dim(v, pow=2, dim=0):
     """The norm over all dimensions but `dim`, which are kept with size 1; dim=-1: over all of them.
 
-    >>> import fasttensor as torch
     >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
@@ -127,7 +121,6 @@ def norm_except_dim(v, pow=2, dim=0):
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """A view of the diagonals of matrices: `torch.diagonal` over the last two dimensions.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.diagonal(torch.eye(2))
     tensor([1., 1.])
     """

@@ -67,7 +67,6 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     `weight` [C] weighs the classes, rows of `ignore_index` do not count, and `label_smoothing` mixes in the
     uniform distribution. With indices the loss and its gradient are one pass each over the logits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
@@ -119,7 +118,6 @@ def probability_loss(input, target, weight, ignore_index, how, smoothing):
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[t] input[n, t, ...] for log-probabilities [N, C, ...] and classes t [N, ...]; the mean divides by the weights.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
@@ -158,7 +156,6 @@ def weighted(loss, weight, how):
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Squared error (input - target)^2; with `weight` the mean divides by the weights.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
     tensor(2.)
     """
@@ -173,7 +170,6 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Absolute error |input - target|.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
     tensor(1.)
     """
@@ -193,7 +189,6 @@ def checked_weight(name, weight, input):
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Half the squared error over `beta` below `beta`, the absolute error less beta / 2 above.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
@@ -210,7 +205,6 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half the squared error up to `delta`, beyond it delta (|input - target| - delta / 2).
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.huber_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
@@ -226,7 +220,6 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(t log p + (1 - t) log(1 - p)) of probabilities p in [0, 1]; logarithms are at least -100.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.6931)
     """
@@ -253,7 +246,6 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
                                      pos_weight=None):
     """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` weighs the positive part.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
@@ -279,7 +271,6 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target (log target - input) for log-probabilities `input`; reduction "batchmean" divides by the batch.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.kl_div(torch.tensor([-0.6931]), torch.tensor([1.0]), reduction="sum")
     tensor(0.6931)
     """
@@ -295,7 +286,6 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """exp(x) - t x, or x - t log(x + eps) unless `log_input`; `full` adds Stirling's term for t > 1.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(1.)
     """
@@ -315,7 +305,6 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """(log(var) + (input - target)^2 / var) / 2 with var at least eps; `full` adds log(2 pi) / 2.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
     """
@@ -343,7 +332,6 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target input)) for targets of 1 and -1.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
@@ -358,7 +346,6 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     log_probs [T, N, C] (or [T, C]) are log-probabilities; targets [N, S] or all sequences joined [sum]; lengths [N].
     The mean divides each loss by its target's length.
 
-    >>> import fasttensor as torch
     >>> lp = torch.zeros(2, 1, 2).log_softmax(2)
     >>> torch.nn.functional.ctc_loss(lp, torch.tensor([[1]]), [2], [1], reduction="sum")
     tensor(0.2877)

@@ -22,7 +22,6 @@ def positive(x):
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where the target is 1, max(0, margin - input) where it is -1.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.25]), torch.tensor([-1.0]))
     tensor(0.7500)
     """
@@ -38,7 +37,6 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target (input1 - input2) + margin).
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
     """
@@ -63,7 +61,6 @@ def rows_and_targets(name, input, target):
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Mean over classes i other than the target y of max(0, margin - x[y] + x[i])^p, weighed by weight[y].
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([0]))
     tensor(0.7500)
     """
@@ -111,7 +108,6 @@ def check_classes(name, y, low, classes):
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Sum over targets j and other classes i of max(0, 1 - (x[j] - x[i])) / C; a row's targets end at the first -1.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([[0, -1]]))
     tensor(0.7500)
     """
@@ -137,7 +133,6 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Mean over classes of -(t log(sigmoid(x)) + (1 - t) log(sigmoid(-x))).
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.6931)
     """
@@ -158,7 +153,6 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
                         reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) of p-norm distances; `swap` takes the nearer negative.
 
-    >>> import fasttensor as torch
     >>> a, b = torch.tensor([[0.0]]), torch.tensor([[2.0]])
     >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=3.0)
     tensor(1.0000)
@@ -191,7 +185,6 @@ def triplet(anchor, near, far, margin, swap, how, distance):
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
     """triplet_margin_loss with a distance of the caller's.
 
-    >>> import fasttensor as torch
     >>> a, b = torch.tensor([[0.0]]), torch.tensor([[2.0]])
     >>> torch.nn.functional.triplet_margin_with_distance_loss(a, a, b, margin=3.0)
     tensor(1.0000)
@@ -215,7 +208,6 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos(input1, input2) where the target is 1, max(0, cos - margin) where it is -1.
 
-    >>> import fasttensor as torch
     >>> x = torch.tensor([[1.0, 0.0]])
     >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))
     tensor(1.)

@@ -13,7 +13,6 @@ __all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwher
 def take(input, index):
     """The elements of input, seen as 1-d, at the positions in index; the result has index's shape.
 
-    >>> import fasttensor as torch
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
@@ -32,7 +31,6 @@ def put(input, index, source, accumulate=False):
 
     source: input's dtype and as many elements as index. accumulate: add instead of replacing.
 
-    >>> import fasttensor as torch
     >>> torch.put(torch.zeros(2, 2), torch.tensor([1, 2]), torch.tensor([5., 6.]))
     tensor([[0., 5.],
             [6., 0.]])
@@ -75,7 +73,6 @@ def take_along_dim(input, indices, dim=None):
     """The elements of input at indices along dim, the two broadcasting in the other dimensions; without dim, of the
     flattened input.
 
-    >>> import fasttensor as torch
     >>> x = torch.tensor([[3., 1., 2.]])
     >>> torch.take_along_dim(x, x.argsort(1), 1)
     tensor([[1., 2., 3.]])
@@ -113,7 +110,6 @@ def bool_mask(mask, name):
 def masked_select(input, mask):
     """The elements of input where the bool mask is True, as a 1-d tensor; the two broadcast together.
 
-    >>> import fasttensor as torch
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
@@ -128,7 +124,6 @@ def masked_select(input, mask):
 def masked_fill(input, mask, value):
     """input with value (a number or a 0-d tensor) where the bool mask is True; the two broadcast together.
 
-    >>> import fasttensor as torch
     >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 5)
     tensor([5., 0., 5.])
     """
@@ -149,7 +144,6 @@ def masked_scatter(input, mask, source):
 
     RuntimeError where source has fewer elements than the mask has ones.
 
-    >>> import fasttensor as torch
     >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
@@ -176,7 +170,6 @@ def nonzero(input, *, as_tuple=False, out=None):
 
     as_tuple: one 1-d tensor a dimension instead, fit for indexing.
 
-    >>> import fasttensor as torch
     >>> torch.nonzero(torch.tensor([[0, 3], [4, 0]]))
     tensor([[0, 1],
             [1, 0]])
@@ -196,7 +189,6 @@ def nonzero(input, *, as_tuple=False, out=None):
 def argwhere(input):
     """The positions of the elements that are not zero: ``nonzero(input)``.
 
-    >>> import fasttensor as torch
     >>> torch.argwhere(torch.tensor([0, 2, 3]))
     tensor([[1],
             [2]])

@@ -66,8 +66,7 @@ def mm(input, mat2, *, out=None):
     input: (n, m); mat2: (m, p), of the same dtype. Returns (n, p). No broadcasting: see `matmul`.
     Raises RuntimeError when the sizes do not fit, the dtypes differ, or an argument is not 2-d.
 
-    >>> import fasttensor
-    >>> fasttensor.mm(fasttensor.ones(2, 3), fasttensor.ones(3, 4)).shape
+    >>> torch.mm(torch.ones(2, 3), torch.ones(3, 4)).shape
     torch.Size([2, 4])
     """
     result = try_mm(input, mat2, 2)
@@ -87,8 +86,7 @@ def bmm(input, mat2, *, out=None):
     input: (b, n, m); mat2: (b, m, p), of the same dtype. Returns (b, n, p). The batch does not broadcast.
     Raises RuntimeError when the sizes do not fit, the dtypes differ, or an argument is not 3-d.
 
-    >>> import fasttensor
-    >>> fasttensor.bmm(fasttensor.ones(5, 2, 3), fasttensor.ones(5, 3, 4)).shape
+    >>> torch.bmm(torch.ones(5, 2, 3), torch.ones(5, 3, 4)).shape
     torch.Size([5, 2, 4])
     """
     result = try_mm(input, mat2, 3)
@@ -113,8 +111,7 @@ def check_batches(name, a, b):
 def mv(input, vec, *, out=None):
     """Matrix by vector: (n, m) by (m,) gives (n,).
 
-    >>> import fasttensor
-    >>> fasttensor.mv(fasttensor.ones(2, 3), fasttensor.ones(3))
+    >>> torch.mv(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
     result = try_vector(input, vec) if isinstance(input, Tensor) and input.ndim == 2 else None
@@ -132,8 +129,7 @@ def mv(input, vec, *, out=None):
 def dot(input, tensor, *, out=None):
     """Sum of the products of the elements of two vectors of one length and dtype; a 0-d tensor.
 
-    >>> import fasttensor
-    >>> fasttensor.dot(fasttensor.tensor([2, 3]), fasttensor.tensor([2, 1]))
+    >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
     tensor(7)
     """
     result = try_vector(input, tensor) if isinstance(input, Tensor) and input.ndim == 1 else None
@@ -161,8 +157,7 @@ def check_vectors(name, x, y):
 def vdot(input, other, *, out=None):
     """`dot` with the first vector conjugated.
 
-    >>> import fasttensor
-    >>> fasttensor.vdot(fasttensor.tensor([1j]), fasttensor.tensor([1j]))
+    >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
     tensor(1.+0.j)
     """
     check_vectors("vdot", input, other)
@@ -172,8 +167,7 @@ def vdot(input, other, *, out=None):
 def inner(input, other, *, out=None):
     """Products of vectors along the last dimensions: (..., k) and (***, k) give (..., ***).
 
-    >>> import fasttensor
-    >>> fasttensor.inner(fasttensor.ones(2, 3), fasttensor.ones(4, 3)).shape
+    >>> torch.inner(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])
     """
     check_tensors("inner", input, other)
@@ -208,8 +202,7 @@ def matmul(input, other, *, out=None):
     right as a column, which is dropped afterwards.
     Raises RuntimeError for sizes that do not fit, different dtypes, and 0-d tensors.
 
-    >>> import fasttensor
-    >>> fasttensor.matmul(fasttensor.ones(2, 1, 3, 4), fasttensor.ones(5, 4, 6)).shape
+    >>> torch.matmul(torch.ones(2, 1, 3, 4), torch.ones(5, 4, 6)).shape
     torch.Size([2, 5, 3, 6])
     """
     result = try_mm(input, other)
@@ -260,8 +253,7 @@ def broadcast_batch(a, b):
 def outer(input, vec2, *, out=None):
     """Outer product of two vectors: (n,) and (m,) give (n, m), with the dtypes promoted.
 
-    >>> import fasttensor
-    >>> fasttensor.outer(fasttensor.tensor([1., 2.]), fasttensor.tensor([3., 4.]))
+    >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor([[3., 4.],
             [6., 8.]])
     """
@@ -284,8 +276,7 @@ def linear(input, weight, bias=None, *, out=None):
     Returns (..., out). The sum and the bias are one pass over the result.
     Raises RuntimeError when sizes or dtypes do not fit.
 
-    >>> import fasttensor
-    >>> fasttensor.nn.functional.linear(fasttensor.ones(2, 3), fasttensor.ones(4, 3), fasttensor.ones(4))[0]
+    >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4))[0]
     tensor([4., 4., 4., 4.])
     """
     if out is not None:

@@ -26,7 +26,6 @@ LstsqResult = RESULTS["linalg_lstsq"]
 def det(A, *, out=None):
     """The determinant of square matrices (..., n, n); its gradient is finite for singular ones.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(8.)
     """
@@ -37,7 +36,6 @@ def det(A, *, out=None):
 def slogdet(A, *, out=None):
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices.
 
-    >>> import fasttensor as torch
     >>> torch.slogdet(torch.tensor([[-1.0]]))
     torch.return_types.slogdet(
     sign=tensor(-1.),
@@ -56,7 +54,6 @@ def linalg_slogdet(A, *, out=None):
 def logdet(A):
     """log(det(A)): nan where a real determinant is negative, -inf where it is 0.
 
-    >>> import fasttensor as torch
     >>> torch.logdet(torch.eye(2))
     tensor(0.)
     """
@@ -70,7 +67,6 @@ def logdet(A):
 def matrix_exp(A):
     """The sum of A^k / k! for square matrices.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -99,7 +95,6 @@ def tolerances(name, A, atol, rtol):
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """The Moore-Penrose pseudoinverse: singular values up to max(atol, rtol * largest) count as zero.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
@@ -127,7 +122,6 @@ def pinverse(input, rcond=1e-15):
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values exceed max(atol, rtol * largest); rtol defaults to max(m, n) * eps.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.matrix_rank(torch.ones(3, 3))
     tensor(1)
     """
@@ -146,7 +140,6 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
 def cond(A, p=None, *, out=None):
     """The condition number in norm p (None: 2): the norm of A by that of its inverse; inf for singular matrices.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.cond(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(2.)
     """
@@ -173,7 +166,6 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     Returns solution, residuals (squared, for input of full rank with more rows than columns), rank, and singular
     values (for the drivers "gelsd" and "gelss"); what does not apply is empty. driver: "gels" for full rank, "gelsy" (default), "gelsd", "gelss".
 
-    >>> import fasttensor as torch
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution.round()
     tensor([[2.]])
     """
@@ -240,7 +232,6 @@ def approximate_basis(A, q, niter, M=None):
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U (..., m, q), S (..., q) and V (..., n, q) with A - M close to U diag(S) V^H, by random projections.
 
-    >>> import fasttensor as torch
     >>> torch.svd_lowrank(torch.ones(5, 4), 2)[0].shape
     torch.Size([5, 2])
     """
@@ -264,7 +255,6 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 def pca_lowrank(A, q=None, center=True, niter=2):
     """`svd_lowrank` of A with its columns' means subtracted (`center`): V's columns are the principal directions.
 
-    >>> import fasttensor as torch
     >>> torch.pca_lowrank(torch.ones(5, 4), 2)[2].shape
     torch.Size([4, 2])
     """
@@ -285,7 +275,6 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     A, B: (..., m, m). k defaults to X's columns, `n`, or 1. Matrices here are dense, so that the values come from a
     complete factorisation: X, iK, niter, tol and what else steers PyTorch's iteration do not change the result.
 
-    >>> import fasttensor as torch
     >>> torch.lobpcg(torch.tensor([3.0, 1.0, 2.0]).diag(), 2)[0]
     tensor([3., 2.])
     """

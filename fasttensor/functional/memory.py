@@ -38,7 +38,6 @@ def dim_order(self, ambiguity_check=False):
     ``ambiguity_check=True``, or a list of memory formats, raises RuntimeError where the strides allow several orders,
     or several of those formats.
 
-    >>> import fasttensor as torch
     >>> torch.empty(2, 3, 5).transpose(1, 2).dim_order()
     (0, 2, 1)
     """
@@ -77,7 +76,6 @@ def storage_type(self):
 def share_memory_(self):
     """Moves the memory, with all views of it, to where processes started from this one can share it; returns self.
 
-    >>> import fasttensor as torch
     >>> torch.ones(2).share_memory_().is_shared()
     True
     """

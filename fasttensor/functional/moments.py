@@ -50,7 +50,6 @@ def complex_moment(name, root, with_mean, input, dim, correction, keepdim):
 def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
     """Variance over all dimensions or `dim`, with divisor n - correction (default 1), by two passes.
 
-    >>> import fasttensor as torch
     >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
@@ -65,7 +64,6 @@ def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
 def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
     """Standard deviation, the root of `var`; its gradient is 0 where it is 0.
 
-    >>> import fasttensor as torch
     >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
@@ -80,7 +78,6 @@ def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
 def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
     """(variance, mean) in one go.
 
-    >>> import fasttensor as torch
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
@@ -93,7 +90,6 @@ def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
 def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
     """(standard deviation, mean) in one go.
 
-    >>> import fasttensor as torch
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """

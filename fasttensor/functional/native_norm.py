@@ -13,7 +13,6 @@ METHODS = {}
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
     """``nn.functional.batch_norm`` with weight and bias before the running statistics.
 
-    >>> import fasttensor as torch
     >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 1e-5)
     tensor([[-1.0000],
             [ 1.0000]])
@@ -25,7 +24,6 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True):
     """``nn.functional.instance_norm`` with weight and bias before the running statistics.
 
-    >>> import fasttensor as torch
     >>> torch.instance_norm(torch.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 1e-5)
     tensor([[[-1.0000,  1.0000]]])
     """
@@ -35,7 +33,6 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """layer_norm with its statistics: (output, mean, 1 / standard deviation).
 
-    >>> import fasttensor as torch
     >>> torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)[1]
     tensor([2.])
     """
@@ -56,7 +53,6 @@ def statistics(x, dims, keepdim):
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """batch_norm with its statistics: (output, mean, 1 / standard deviation), the last two empty unless training.
 
-    >>> import fasttensor as torch
     >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)[1]
     tensor([2.])
     """
@@ -74,7 +70,6 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """group_norm with its statistics: (output, mean, 1 / standard deviation) of [N, group].
 
-    >>> import fasttensor as torch
     >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
     """

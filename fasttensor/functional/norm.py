@@ -29,7 +29,6 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     Training takes the statistics of this batch, and moves the running ones (unbiased variance) towards them
     by `momentum`; else the running ones are used.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
     tensor([[-1.0000],
             [ 1.0000]])
@@ -80,7 +79,6 @@ def row_shape(name, input, shape, weight, bias):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
     """(input - mean) / sqrt(var + eps) weight + bias over the last dimensions, which have `normalized_shape`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
     tensor([-1.0000,  1.0000])
     """
@@ -102,7 +100,6 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """input / sqrt(mean(input^2) + eps) weight over the last dimensions; eps defaults to the dtype's epsilon.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1., 1.])
     """
@@ -122,7 +119,6 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
     """Normalises each sample's channels in `num_groups` groups: [batch, channels, ...].
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
     tensor([[-1.0000,  1.0000]])
     """
@@ -143,7 +139,6 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
                   eps=1e-05, cudnn_enabled=True):
     """Normalises every channel of every sample by itself: [batch, channels, ...].
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
@@ -180,7 +175,6 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """input / (k + alpha mean of squares over `size` neighbouring channels)^beta.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.local_response_norm(torch.zeros(1, 2, 3), 2).shape
     torch.Size([1, 2, 3])
     """
@@ -190,7 +184,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if input.numel() == 0:
         return input
-    from fasttensor.functional.creation import zeros_like
+    from fasttensor.functional.creation_like import zeros_like
     from fasttensor.functional.joining import cat
     squares = input * input
     empty = zeros_like(squares.narrow(1, 0, 1).detach())
@@ -205,7 +199,6 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(p-norm, eps) along `dim`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.normalize(torch.tensor([3.0, 4.0]), dim=0)
     tensor([0.6000, 0.8000])
     """

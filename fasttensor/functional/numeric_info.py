@@ -23,7 +23,6 @@ _FLOAT = {
 class finfo:
     """The limits of a floating-point dtype (of the parts, for a complex one).
 
-    >>> import fasttensor as torch
     >>> torch.finfo(torch.float32).eps
     1.1920928955078125e-07
     """

@@ -37,7 +37,6 @@ def pairs(name, input, padding):
 def constant_pad_nd(input, pad, value=0):
     """Frames a tensor with a constant; `pad` as in :func:`torch.nn.functional.pad`.
 
-    >>> import fasttensor as torch
     >>> torch.constant_pad_nd(torch.ones(2), (1, 0), 5.)
     tensor([5., 1., 1.])
     """
@@ -90,7 +89,6 @@ def pad(input, pad, mode="constant", value=None):
     (default 0) for any dimensions and dtypes; ``'reflect'``, ``'replicate'`` and ``'circular'`` for the last 1 to 3 of a tensor with one or
     two more dimensions. Raises RuntimeError where a width does not fit, NotImplementedError for other modes.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
     tensor([[2., 1., 2., 3., 2., 1.]])
     """
@@ -118,7 +116,6 @@ def pixel_shuffle(input, upscale_factor):
 
     Any dtype. Raises RuntimeError where the channels are not divisible. Shi et al., "Real-Time Single Image and Video Super-Resolution" (2016).
 
-    >>> import fasttensor as torch
     >>> torch.pixel_shuffle(torch.arange(4.).view(4, 1, 1), 2)
     tensor([[[0., 1.],
              [2., 3.]]])
@@ -142,7 +139,6 @@ def pixel_unshuffle(input, downscale_factor):
 
     Any dtype. Raises RuntimeError where the extents are not divisible.
 
-    >>> import fasttensor as torch
     >>> torch.pixel_unshuffle(torch.arange(4.).view(1, 2, 2), 2).shape
     torch.Size([4, 1, 1])
     """
@@ -164,7 +160,6 @@ def channel_shuffle(input, groups):
 
     Any dtype. Raises RuntimeError where the channels are not divisible. Zhang et al., "ShuffleNet" (2017).
 
-    >>> import fasttensor as torch
     >>> torch.channel_shuffle(torch.arange(4.).view(1, 4, 1), 2).flatten()
     tensor([0., 2., 1., 3.])
     """

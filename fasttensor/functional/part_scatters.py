@@ -19,7 +19,6 @@ def into_part(input, src, view, name):
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """A copy of input whose diagonal is src.
 
-    >>> import fasttensor as torch
     >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -33,7 +32,6 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 def select_scatter(input, src, dim, index):
     """A copy of input in which the slice at index along dim is src.
 
-    >>> import fasttensor as torch
     >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
     tensor([[0., 0.],
             [1., 1.]])
@@ -47,7 +45,6 @@ def select_scatter(input, src, dim, index):
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """A copy of input in which the slice start:end:step along dim is src.
 
-    >>> import fasttensor as torch
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
     tensor([0., 1., 1.])
     """
@@ -70,7 +67,6 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of input in which the elements of ``input.as_strided(size, stride, storage_offset)`` are src.
 
-    >>> import fasttensor as torch
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """

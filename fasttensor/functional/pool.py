@@ -118,7 +118,6 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     (rounded up with `ceil_mode`). Floating point or integer dtypes; a NaN wins. `stride` defaults to the kernel size.
     Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[3., 2.]])
     """
@@ -133,7 +132,6 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     Shapes: ``[N, C, H, W]`` or ``[C, H, W]``; each extent as in :func:`max_pool1d`. Floating point or integer dtypes; a NaN wins.
     Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.max_pool2d(torch.arange(16.).view(1, 4, 4), 2)
     tensor([[[ 5.,  7.],
              [13., 15.]]])
@@ -149,7 +147,6 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     Shapes: ``[N, C, D, H, W]`` or ``[C, D, H, W]``; each extent as in :func:`max_pool1d`. Floating point or integer dtypes; a NaN wins.
     Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2).item()
     7.0
     """
@@ -161,7 +158,6 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
     """The gradient of :func:`max_pool2d_with_indices` by its input `self`: `grad_output` added at `indices` of zeros.
 
-    >>> import fasttensor as torch
     >>> x = torch.tensor([[[1., 3.]]])
     >>> y, i = torch.nn.functional.max_pool2d_with_indices(x, (1, 2))
     >>> torch.ops.aten.max_pool2d_with_indices_backward(torch.ones_like(y), x, (1, 2), (1, 2), 0, 1, False, i)
@@ -187,7 +183,6 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     Shapes as in :func:`max_pool1d`. Floating point dtypes or int64 (rounded towards zero). With `count_include_pad` zeros of the padding count.
     Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[2., 1.]])
     """
@@ -201,7 +196,6 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
     Shapes as in :func:`max_pool2d`. Floating point dtypes or int64. Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.avg_pool2d(torch.arange(4.).view(1, 2, 2), 2).item()
     1.5
     """
@@ -218,7 +212,6 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
     Shapes as in :func:`max_pool3d`. Floating point dtypes or int64. Raises RuntimeError where no window fits.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.avg_pool3d(torch.ones(1, 2, 2, 2), 2).item()
     1.0
     """
@@ -269,7 +262,6 @@ def adaptive_avg_pool1d(input, output_size):
     Shapes: ``[N, C, L]`` or ``[C, L]`` to ``[N, C, output_size]``; window i covers ``floor(i * L / n)`` up to ``ceil((i + 1) * L / n)``.
     Floating point dtypes. Raises RuntimeError for negative sizes.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1., 2., 3., 4.]]), 2)
     tensor([[1.5000, 3.5000]])
     """
@@ -281,7 +273,6 @@ def adaptive_avg_pool2d(input, output_size):
 
     Shapes: ``[N, C, H, W]`` or ``[C, H, W]``. Floating point dtypes. Raises RuntimeError for negative sizes.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(4.).view(1, 2, 2), 1).item()
     1.5
     """
@@ -293,7 +284,6 @@ def adaptive_avg_pool3d(input, output_size):
 
     Shapes: ``[N, C, D, H, W]`` or ``[C, D, H, W]``. Floating point dtypes. Raises RuntimeError for negative sizes.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 2, 2, 2), 1).item()
     1.0
     """
@@ -322,7 +312,6 @@ def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
 def adaptive_max_pool1d(input, output_size, return_indices=False):
     """Largest values of the windows of :func:`adaptive_avg_pool1d`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 2., 3., 4.]]), 2)
     tensor([[2., 4.]])
     """
@@ -333,7 +322,6 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """Largest values of the windows of :func:`adaptive_avg_pool2d`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(4.).view(1, 2, 2), 1).item()
     3.0
     """
@@ -344,7 +332,6 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """Largest values of the windows of :func:`adaptive_avg_pool3d`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1).item()
     7.0
     """

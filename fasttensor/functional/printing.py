@@ -27,11 +27,10 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     is printed (1000), of ``edgeitems`` at each end of a dimension (3); ``linewidth`` (80);
     ``profile`` one of "default", "short", "full"; ``sci_mode`` True or False, None to choose by the values.
 
-    >>> import fasttensor
-    >>> fasttensor.set_printoptions(precision=2)
-    >>> fasttensor.tensor([1.12345])
+    >>> torch.set_printoptions(precision=2)
+    >>> torch.tensor([1.12345])
     tensor([1.12])
-    >>> fasttensor.set_printoptions(profile="default")
+    >>> torch.set_printoptions(profile="default")
     """
     if profile is not None:
         if profile not in _PROFILES:

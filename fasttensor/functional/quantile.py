@@ -92,7 +92,6 @@ def between(ordered, rank, d, how):
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles of input, flattened or along `dim`; several q add a leading dimension. NaN spreads.
 
-    >>> import fasttensor as torch
     >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.25)
     tensor(1.5000)
     """
@@ -102,7 +101,6 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """``quantile`` of what is not NaN.
 
-    >>> import fasttensor as torch
     >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
@@ -112,7 +110,6 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
 def mode(input, dim=-1, keepdim=False, *, out=None):
     """(values, indices) of the most frequent value along `dim`, the smallest of equally frequent ones.
 
-    >>> import fasttensor as torch
     >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
     tensor(3)
     """

@@ -69,8 +69,7 @@ def arange(
     The dtype is int64 when all three are ints, else the default floating-point type.
     Raises RuntimeError for a zero step, an infinite range, or bounds that the step leads away from.
 
-    >>> import fasttensor
-    >>> fasttensor.arange(1, 2.5, 0.5)
+    >>> torch.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
     if layout is not None:
@@ -119,7 +118,17 @@ def arange(
 def range(
     start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
-    """Values from ``start`` by ``step`` up to and including ``end``. Deprecated: prefer ``arange``."""
+    """Values from ``start`` by ``step`` up to and including ``end``: ``floor((end - start) / step) + 1`` of them.
+
+    Deprecated: prefer ``arange``. The default dtype is the default floating-point type. Raises RuntimeError for a zero step, an infinite
+    range, or bounds that the step leads away from.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     print(torch.range(1, 2, 0.5))
+    tensor([1.0000, 1.5000, 2.0000])
+    """
     if layout is not None:
         only_strided("range", layout)
     warnings.warn(
@@ -170,8 +179,7 @@ def linspace(
 ):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
-    >>> import fasttensor
-    >>> fasttensor.linspace(0, 1, 3)
+    >>> torch.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
     steps = int_of(steps, "linspace", "steps")
@@ -200,8 +208,7 @@ def logspace(
 ):
     """``base`` raised to ``steps`` evenly spaced exponents from ``start`` to ``end``.
 
-    >>> import fasttensor
-    >>> fasttensor.logspace(0, 2, 3)
+    >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
     steps = int_of(steps, "logspace", "steps")
@@ -224,8 +231,7 @@ def logspace(
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """The n x m matrix (m = n by default) with ones on its diagonal and zeros elsewhere.
 
-    >>> import fasttensor
-    >>> fasttensor.eye(2)
+    >>> torch.eye(2)
     tensor([[1., 0.],
             [0., 1.]])
     """
@@ -255,7 +261,14 @@ def _triangle(op, row, col, offset, dtype, device, upper):
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
-    """Row and column numbers, shape (2, count), of a row x col matrix's lower triangle."""
+    """Row and column numbers, int64 of shape (2, count), of a row x col matrix's lower triangle, row by row.
+
+    ``offset`` moves the triangle's edge above the main diagonal, or below if negative. Raises RuntimeError for negative sizes.
+
+    >>> torch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
     row = int_of(row, "tril_indices", "row")
     col = int_of(col, "tril_indices", "col")
     offset = int_of(offset, "tril_indices", "offset")
@@ -263,7 +276,14 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
-    """Row and column numbers, shape (2, count), of a row x col matrix's upper triangle."""
+    """Row and column numbers, int64 of shape (2, count), of a row x col matrix's upper triangle, row by row.
+
+    ``offset`` moves the triangle's edge above the main diagonal, or below if negative. Raises RuntimeError for negative sizes.
+
+    >>> torch.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     row = int_of(row, "triu_indices", "row")
     col = int_of(col, "triu_indices", "col")
     offset = int_of(offset, "triu_indices", "offset")

@@ -18,7 +18,6 @@ def need_sizes(args, value, name, argument):
 def flip(input, *args, dims=None):
     """input with the order of the elements along dims reversed. A copy.
 
-    >>> import fasttensor as torch
     >>> torch.flip(torch.tensor([1, 2, 3]), [0])
     tensor([3, 2, 1])
     """
@@ -31,7 +30,6 @@ def flip(input, *args, dims=None):
 def fliplr(input):
     """input with its columns (dimension 1) in reverse order.
 
-    >>> import fasttensor as torch
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
@@ -44,7 +42,6 @@ def fliplr(input):
 def flipud(input):
     """input with its rows (dimension 0) in reverse order.
 
-    >>> import fasttensor as torch
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
@@ -58,7 +55,6 @@ def roll(input, shifts, dims=()):
     """input with elements moved by shifts along dims, what leaves at the end entering at the start; without dims
     the flattened input is moved.
 
-    >>> import fasttensor as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
@@ -81,7 +77,6 @@ def roll(input, shifts, dims=()):
 def rot90(input, k=1, dims=(0, 1)):
     """input turned by 90 degrees k times in the plane of two dims, from the first towards the second.
 
-    >>> import fasttensor as torch
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
@@ -110,7 +105,6 @@ def rot90(input, k=1, dims=(0, 1)):
 def repeat(self, *args, repeats=None):
     """self laid out repeats[d] times along each dimension d; extra leading repeats add dimensions.
 
-    >>> import fasttensor as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
@@ -129,7 +123,6 @@ def repeat(self, *args, repeats=None):
 def tile(input, *args, dims=None):
     """input repeated dims[d] times along each dimension; missing leading repeats are 1.
 
-    >>> import fasttensor as torch
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
@@ -144,7 +137,6 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
     With one argument: 0 input[0] times, 1 input[1] times, and so on.
 
-    >>> import fasttensor as torch
     >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([2, 1]))
     tensor([5, 5, 6])
     """
@@ -194,7 +186,6 @@ def check_matrix(input, name):
 def tril(input, diagonal=0):
     """The lower triangle of the matrices in the last two dimensions, up to a diagonal; zeros elsewhere.
 
-    >>> import fasttensor as torch
     >>> torch.tril(torch.tensor([[1, 2], [3, 4]]))
     tensor([[1, 0],
             [3, 4]])
@@ -207,7 +198,6 @@ def tril(input, diagonal=0):
 def triu(input, diagonal=0):
     """The upper triangle of the matrices in the last two dimensions, from a diagonal on; zeros elsewhere.
 
-    >>> import fasttensor as torch
     >>> torch.triu(torch.tensor([[1, 2], [3, 4]]))
     tensor([[1, 2],
             [0, 4]])
@@ -219,7 +209,6 @@ def triu(input, diagonal=0):
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Matrices, in dimensions dim1 and dim2 of the result, whose diagonals are input's last dimension.
 
-    >>> import fasttensor as torch
     >>> torch.diag_embed(torch.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
@@ -243,7 +232,6 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 def diag(input, diagonal=0):
     """The diagonal of a matrix (a copy), or the matrix with a 1-d tensor as its diagonal.
 
-    >>> import fasttensor as torch
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
@@ -259,7 +247,6 @@ def diag(input, diagonal=0):
 def diagflat(input, offset=0):
     """The matrix whose diagonal holds all elements of input.
 
-    >>> import fasttensor as torch
     >>> torch.diagflat(torch.tensor([[1, 2]]))
     tensor([[1, 0],
             [0, 2]])
@@ -280,7 +267,6 @@ def each(tensors, name, function):
 def atleast_1d(*tensors):
     """Tensors without dimensions as 1-d ones; others as they are.
 
-    >>> import fasttensor as torch
     >>> torch.atleast_1d(torch.tensor(1))
     tensor([1])
     """
@@ -290,7 +276,6 @@ def atleast_1d(*tensors):
 def atleast_2d(*tensors):
     """Tensors with leading dimensions of size 1 up to two.
 
-    >>> import fasttensor as torch
     >>> torch.atleast_2d(torch.tensor([1]))
     tensor([[1]])
     """
@@ -300,7 +285,6 @@ def atleast_2d(*tensors):
 def atleast_3d(*tensors):
     """Tensors with dimensions of size 1 added up to three: x as [1, n, 1], [n, m] as [n, m, 1].
 
-    >>> import fasttensor as torch
     >>> torch.atleast_3d(torch.tensor([1, 2])).shape
     torch.Size([1, 2, 1])
     """
@@ -316,7 +300,6 @@ def atleast_3d(*tensors):
 def broadcast_tensors(*tensors):
     """Views of the tensors in their common shape. RuntimeError where there is none.
 
-    >>> import fasttensor as torch
     >>> torch.broadcast_tensors(torch.tensor([1, 2]), torch.tensor([[3]]))[1]
     tensor([[3, 3]])
     """
@@ -339,7 +322,6 @@ def broadcast_tensors(*tensors):
 def unravel_index(indices, shape):
     """Positions in a flattened tensor as a tuple of coordinates in `shape`.
 
-    >>> import fasttensor as torch
     >>> torch.unravel_index(torch.tensor(5), (2, 3))
     (tensor(1), tensor(2))
     """

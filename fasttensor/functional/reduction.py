@@ -60,7 +60,6 @@ HOOKS = {"sum": general_sum, "mean": general_mean}
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Sum that leaves NaN out.
 
-    >>> import fasttensor as torch
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
@@ -81,7 +80,6 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Mean that leaves NaN out.
 
-    >>> import fasttensor as torch
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
@@ -97,7 +95,6 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Product of all elements, or along one dimension. Integers and bool give int64.
 
-    >>> import fasttensor as torch
     >>> torch.prod(torch.tensor([2.0, 3.0]))
     tensor(6.)
     """
@@ -128,7 +125,6 @@ def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
 def amax(input, dim=(), keepdim=False, *, out=None, **names):
     """Largest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
 
-    >>> import fasttensor as torch
     >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([5, 7])
     """
@@ -140,7 +136,6 @@ def amax(input, dim=(), keepdim=False, *, out=None, **names):
 def amin(input, dim=(), keepdim=False, *, out=None, **names):
     """Smallest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
 
-    >>> import fasttensor as torch
     >>> torch.amin(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([1, 2])
     """
@@ -175,7 +170,6 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
 
     NaN counts as the largest. Of equal elements the first one's index is given.
 
-    >>> import fasttensor as torch
     >>> torch.max(torch.tensor([[1, 5], [7, 2]]), 1).indices
     tensor([1, 0])
     """
@@ -187,7 +181,6 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
 def min(input, dim=None, keepdim=False, *, other=None, out=None, **names):
     """Smallest element; with `dim` a pair (values, indices); with a second tensor the elementwise minimum.
 
-    >>> import fasttensor as torch
     >>> torch.min(torch.tensor([[1, 5], [7, 2]]), 1).indices
     tensor([0, 1])
     """
@@ -199,7 +192,6 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, **names):
 def aminmax(input, *, dim=None, keepdim=False, out=None, **names):
     """(smallest, largest), of the whole tensor or along one dimension.
 
-    >>> import fasttensor as torch
     >>> torch.aminmax(torch.tensor([1, -3, 5])).min
     tensor(-3)
     """
@@ -225,7 +217,6 @@ def argextreme(name, input, dim, keepdim, least, out):
 def argmax(input, dim=None, keepdim=False, *, out=None, **names):
     """Index (int64) of the largest element, in the flattened tensor or along `dim`; the first of equal ones.
 
-    >>> import fasttensor as torch
     >>> torch.argmax(torch.tensor([[1, 5], [7, 2]]))
     tensor(2)
     """
@@ -237,7 +228,6 @@ def argmax(input, dim=None, keepdim=False, *, out=None, **names):
 def argmin(input, dim=None, keepdim=False, *, out=None, **names):
     """Index (int64) of the smallest element, in the flattened tensor or along `dim`.
 
-    >>> import fasttensor as torch
     >>> torch.argmin(torch.tensor([[1, 5], [7, 2]]))
     tensor(0)
     """
@@ -249,7 +239,6 @@ def argmin(input, dim=None, keepdim=False, *, out=None, **names):
 def any(input, dim=None, keepdim=False, *, out=None, **names):
     """Whether any element is nonzero, overall or over `dim`; uint8 for uint8, else bool.
 
-    >>> import fasttensor as torch
     >>> torch.any(torch.tensor([0, 3]))
     tensor(True)
     """
@@ -263,7 +252,6 @@ def any(input, dim=None, keepdim=False, *, out=None, **names):
 def all(input, dim=None, keepdim=False, *, out=None, **names):
     """Whether all elements are nonzero, overall or over `dim`; uint8 for uint8, else bool.
 
-    >>> import fasttensor as torch
     >>> torch.all(torch.tensor([0, 3]))
     tensor(False)
     """
@@ -289,7 +277,6 @@ def test_dims(input, dim, name):
 def count_nonzero(input, dim=None, **names):
     """Number (int64) of nonzero elements, overall or over `dim`.
 
-    >>> import fasttensor as torch
     >>> torch.count_nonzero(torch.tensor([0, 3, 4]))
     tensor(2)
     """
@@ -302,7 +289,6 @@ def count_nonzero(input, dim=None, **names):
 def logsumexp(input, dim=None, keepdim=False, *, out=None, **names):
     """log(sum(exp(input))) over `dim`, with the largest element taken out of the exponents.
 
-    >>> import fasttensor as torch
     >>> torch.logsumexp(torch.zeros(2), 0)
     tensor(0.6931)
     """
@@ -328,7 +314,6 @@ def default_float():
 def sum_to_size(self, *size):
     """self summed over the dimensions in which it is larger than `size`, as a broadcast operand would be.
 
-    >>> import fasttensor as torch
     >>> torch.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])
     """

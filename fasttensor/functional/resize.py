@@ -130,7 +130,6 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     Floating point dtypes, and uint8, which is rounded. Raises ValueError for contradicting arguments,
     NotImplementedError for a mode that the rank does not have.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """

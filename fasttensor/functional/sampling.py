@@ -158,7 +158,6 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     volumes. Modes ``'bilinear'``, ``'nearest'`` and, for images, ``'bicubic'``; outside of the image ``'zeros'``, the ``'border'``'s value or its
     ``'reflection'``. Floating point dtypes, the same for both. Raises ValueError for unknown modes, RuntimeError where shapes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.]]]])
     """
@@ -207,7 +206,6 @@ def affine_grid(theta, size, align_corners=None):
     Shapes: theta ``[N, 2, 3]`` and size ``(N, C, H, W)`` to ``[N, H, W, 2]``; ``[N, 3, 4]`` and ``(N, C, D, H, W)`` to ``[N, D, H, W, 3]``.
     Raises RuntimeError for integers, ValueError where shapes do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.affine_grid(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), align_corners=True)
     tensor([[[[-1.,  0.],
               [ 1.,  0.]]]])

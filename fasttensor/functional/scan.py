@@ -29,7 +29,6 @@ def accumulated(name, input, dtype, out):
 def cumsum(input, dim=None, *, dtype=None, out=None, **names):
     """Running sums along `dim`; integers and bool give int64. float32 runs in double inside.
 
-    >>> import fasttensor as torch
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
@@ -44,7 +43,6 @@ def cumsum(input, dim=None, *, dtype=None, out=None, **names):
 def cumprod(input, dim=None, *, dtype=None, out=None, **names):
     """Running products along `dim`; integers and bool give int64.
 
-    >>> import fasttensor as torch
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
@@ -66,7 +64,6 @@ def cumextreme(name, rule, result, input, dim, least, out):
 def cummax(input, dim=None, *, out=None, **names):
     """(values, indices) of the running largest elements along `dim`; of equal ones the last index.
 
-    >>> import fasttensor as torch
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
     """
@@ -78,7 +75,6 @@ def cummax(input, dim=None, *, out=None, **names):
 def cummin(input, dim=None, *, out=None, **names):
     """(values, indices) of the running smallest elements along `dim`; of equal ones the last index.
 
-    >>> import fasttensor as torch
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
     """
@@ -90,7 +86,6 @@ def cummin(input, dim=None, *, out=None, **names):
 def logcumsumexp(input, dim=None, *, out=None, **names):
     """Running log(sum(exp(input))) along `dim`. RuntimeError for integers.
 
-    >>> import fasttensor as torch
     >>> torch.logcumsumexp(torch.zeros(2), 0)
     tensor([0.0000, 0.6931])
     """
@@ -105,7 +100,6 @@ def logcumsumexp(input, dim=None, *, out=None, **names):
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along `dim`, n times; bool is compared with `!=`.
 
-    >>> import fasttensor as torch
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
@@ -160,7 +154,6 @@ def neighbour_means(y, d, n):
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """Integral along `dim` by the trapezoidal rule, over points x or steps dx.
 
-    >>> import fasttensor as torch
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
@@ -182,7 +175,6 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 def trapz(y, x=None, *, dx=None, dim=-1):
     """The older name of ``trapezoid``.
 
-    >>> import fasttensor as torch
     >>> torch.trapz(torch.tensor([1.0, 2.0]))
     tensor(1.5000)
     """
@@ -193,7 +185,6 @@ def trapz(y, x=None, *, dx=None, dim=-1):
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """Running integral along `dim` by the trapezoidal rule: one element less than y.
 
-    >>> import fasttensor as torch
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
@@ -210,7 +201,6 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
 
     `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
 
-    >>> import fasttensor as torch
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))[0]
     tensor([3., 4., 5.])
     """

@@ -17,7 +17,6 @@ def gather(input, dim, index, *, sparse_grad=False):
     index: int64 or int32, as many dimensions as input, no larger apart from dim. The result has index's shape.
     RuntimeError for other shapes and for a position outside.
 
-    >>> import fasttensor as torch
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
             [4, 3]])
@@ -68,7 +67,6 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     src: a tensor of input's dtype no smaller than index, or a number for all. reduce: "add" or "multiply" instead
     of replacing. Of equal positions the last counts.
 
-    >>> import fasttensor as torch
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """
@@ -86,7 +84,6 @@ def scatter_add_(self, dim, index, src):
 def scatter_add(input, dim, index, src):
     """input with src added: out[index[i][j][k]][j][k] += src[i][j][k] for dim 0, and accordingly for others.
 
-    >>> import fasttensor as torch
     >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
     tensor([0., 5.])
     """
@@ -101,7 +98,6 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     reduce: "sum", "prod", "mean", "amax" or "amin". include_self: whether input's own value takes part where
     something arrives. RuntimeError for other dtypes, shapes or reductions.
 
-    >>> import fasttensor as torch
     >>> torch.scatter_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([3., 5.]), "mean")
     tensor([3., 1.])
     """
@@ -126,8 +122,11 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
-    """In-place version of ``scatter_reduce``."""
-    return in_place(scatter_reduce)(self, dim, index, src, reduce, include_self=include_self)
+    return _reduce(self, dim, index, src, reduce, include_self=include_self)
+
+
+_reduce = in_place(scatter_reduce)
+scatter_reduce_.__doc__ = _reduce.__doc__
 
 
 METHODS = {name: globals()[name] for name in

@@ -31,7 +31,6 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return_inverse adds the position of each element in the result, return_counts how often each occurs.
     Every NaN is distinct.
 
-    >>> import fasttensor as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
@@ -82,7 +81,6 @@ def unique_slices(x, dim, return_inverse, return_counts, reorder):
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """input without the elements (or slices along dim) that equal the one before.
 
-    >>> import fasttensor as torch
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
@@ -100,7 +98,6 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among test_elements: bool of elements' shape. Either may be a number.
 
-    >>> import fasttensor as torch
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
     tensor([ True, False,  True])
     """
@@ -134,7 +131,6 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     sorted_sequence: 1-d, or input's shape but for the last dimension. right (side="right"): behind equal elements
     instead of before. sorter: the order in which sorted_sequence is sorted, as ``argsort`` gives it.
 
-    >>> import fasttensor as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
     tensor([1, 2])
     """
@@ -174,7 +170,6 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The number of the bucket between 1-d ascending boundaries that each element falls into.
 
-    >>> import fasttensor as torch
     >>> torch.bucketize(torch.tensor([3, 6, 9]), torch.tensor([1, 3, 5, 7, 9]))
     tensor([1, 3, 4])
     """
@@ -192,7 +187,6 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 def bincount(input, weights=None, minlength=0):
     """How often each number 0, 1, ... occurs in a 1-d tensor of integers, or the sum of its weights.
 
-    >>> import fasttensor as torch
     >>> torch.bincount(torch.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
@@ -244,7 +238,6 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
     Elements outside are ignored. The result has input's dtype.
 
-    >>> import fasttensor as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
@@ -284,7 +277,6 @@ def edges_of(x, bins, range, name):
 def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): counts or sums of weights between edges, which are given or equally spaced.
 
-    >>> import fasttensor as torch
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
@@ -311,7 +303,6 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """(hist, bin_edges) of points [..., D] in D dimensions.
 
-    >>> import fasttensor as torch
     >>> torch.histogramdd(torch.tensor([[0., 0.], [1., 1.]]), [2, 2]).hist
     tensor([[1., 0.],
             [0., 1.]])

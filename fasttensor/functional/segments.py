@@ -18,7 +18,6 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     lengths: data.shape[:axis] + [segments], sizes that add up to data's along axis; or offsets with one more entry, the
     bounds. initial: what each segment starts with. An empty segment without it gives the neutral value, its mean NaN.
 
-    >>> import fasttensor as torch
     >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "max", lengths=torch.tensor([2, 1]))
     tensor([2., 3.])
     """
@@ -59,7 +58,6 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 def nonzero_static(input, *, size, fill_value=-1, out=None):
     """The first `size` positions of elements that are not zero, as ``nonzero`` gives them, filled up with fill_value.
 
-    >>> import fasttensor as torch
     >>> torch.nonzero_static(torch.tensor([0, 3, 4]), size=3)
     tensor([[ 1],
             [ 2],
@@ -81,7 +79,6 @@ def fill_diagonal_(self, fill_value, wrap=False):
     """Fills the main diagonal, in place. Of more than two dimensions all must have one size. wrap: a tall matrix's
     diagonal starts again below.
 
-    >>> import fasttensor as torch
     >>> torch.zeros(2, 2).fill_diagonal_(5)
     tensor([[5., 0.],
             [0., 5.]])
@@ -106,7 +103,6 @@ def fill_diagonal_(self, fill_value, wrap=False):
 def embedding_renorm_(input, indices, max_norm, norm_type=2.0):
     """Scales, in place, those rows of input[num, width] that indices names and whose norm exceeds max_norm.
 
-    >>> import fasttensor as torch
     >>> torch.embedding_renorm_(torch.tensor([[3., 4.]]), torch.tensor([0]), 5.0)
     tensor([[3., 4.]])
     """

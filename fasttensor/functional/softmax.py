@@ -29,7 +29,6 @@ def prepare(name, input, dim, stacklevel, dtype):
 def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
     """exp(x) / sum(exp(x)) along `dim`, in one pass over each row. Floating-point dtypes, or any with `dtype`.
 
-    >>> import fasttensor as torch
     >>> torch.softmax(torch.zeros(4), 0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
@@ -40,7 +39,6 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
     """x - log(sum(exp(x))) along `dim`.
 
-    >>> import fasttensor as torch
     >>> torch.log_softmax(torch.zeros(2), 0)
     tensor([-0.6931, -0.6931])
     """
@@ -51,7 +49,6 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax of -input.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.softmin(torch.zeros(2), 0)
     tensor([0.5000, 0.5000])
     """
@@ -63,7 +60,6 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A sample of the Gumbel-softmax distribution along `dim` (Jang et al. 2017); with `hard` a one-hot
     vector whose gradient is that of the soft sample.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum()
     tensor(1.)
     """

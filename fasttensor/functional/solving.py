@@ -33,7 +33,6 @@ def inverse_of(name, A, out):
 def inv(A, *, out=None):
     """The inverse of square matrices; LinAlgError for a singular one. Prefer `linalg.solve` to multiplying by an inverse.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
@@ -87,7 +86,6 @@ def solve(A, B, *, left=True, out=None):
 
     LinAlgError for a singular A.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
@@ -109,7 +107,6 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
     A zero on the diagonal gives inf or nan, not an error.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]]), upper=False)
     tensor([[1.],
             [2.]])
@@ -130,7 +127,6 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """The solution of A x = b with triangular A, and A: see `linalg.solve_triangular`.
 
-    >>> import fasttensor as torch
     >>> torch.triangular_solve(torch.tensor([[2.0]]), torch.tensor([[4.0]])).solution
     tensor([[0.5000]])
     """
@@ -182,7 +178,6 @@ def lu_solve(b, LU_data, LU_pivots, *, out=None):
 def cholesky_solve(B, L, upper=False, *, out=None):
     """x of A @ x = B by A's Cholesky factor L.
 
-    >>> import fasttensor as torch
     >>> torch.cholesky_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]]))
     tensor([[1.]])
     """
@@ -199,7 +194,6 @@ def cholesky_solve(B, L, upper=False, *, out=None):
 def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of A by its Cholesky factor L.
 
-    >>> import fasttensor as torch
     >>> torch.cholesky_inverse(torch.tensor([[2.0]]))
     tensor([[0.2500]])
     """
@@ -251,7 +245,6 @@ def check_reflectors(name, input, tau):
 def householder_product(A, tau, *, out=None):
     """The first n columns of the product of Householder reflections, given as `geqrf` gives them. A: (..., m, n), n <= m.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.householder_product(*torch.geqrf(torch.tensor([[-2.0]])))
     tensor([[1.]])
     """
@@ -301,7 +294,6 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
 def tensorinv(A, ind=2, *, out=None):
     """The inverse with respect to tensordot over the first `ind` dimensions, whose product of sizes is that of the others.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])
     """
@@ -318,7 +310,6 @@ def tensorinv(A, ind=2, *, out=None):
 def tensorsolve(A, B, dims=None, *, out=None):
     """X of tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
     torch.Size([6])
     """

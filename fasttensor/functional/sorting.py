@@ -23,7 +23,6 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     more than two bytes without it.
     RuntimeError for complex dtypes.
 
-    >>> import fasttensor as torch
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
@@ -47,7 +46,6 @@ sort_method.__doc__ = sort.__doc__
 def argsort(input, dim=-1, descending=False, stable=False, *, out=None):
     """The indices that sort input along dim: int64 of input's shape.
 
-    >>> import fasttensor as torch
     >>> torch.argsort(torch.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
@@ -61,7 +59,6 @@ def argsort(input, dim=-1, descending=False, stable=False, *, out=None):
 def msort(input, *, out=None):
     """input sorted along its first dimension.
 
-    >>> import fasttensor as torch
     >>> torch.msort(torch.tensor([[2, 1], [1, 3]]))
     tensor([[1, 1],
             [2, 3]])
@@ -77,7 +74,6 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
 
     RuntimeError where k exceeds the size.
 
-    >>> import fasttensor as torch
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
@@ -101,7 +97,6 @@ def drop(values, indices, dim, keepdim):
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """(values, indices) of the k-th smallest elements along dim, k from 1.
 
-    >>> import fasttensor as torch
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
     tensor(2)
     """
@@ -138,7 +133,6 @@ def median(input, dim=None, keepdim=False):
 
     A NaN is the median of the row that has one.
 
-    >>> import fasttensor as torch
     >>> torch.median(torch.tensor([4, 1, 3, 2]))
     tensor(2)
     """
@@ -149,7 +143,6 @@ def median(input, dim=None, keepdim=False):
 def nanmedian(input, dim=None, keepdim=False):
     """``median`` of the elements that are not NaN.
 
-    >>> import fasttensor as torch
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)
     """

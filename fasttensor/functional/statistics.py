@@ -11,7 +11,6 @@ __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "
 def trace(input):
     """The sum of the diagonal of a matrix.
 
-    >>> import fasttensor as torch
     >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
     tensor(5)
     """
@@ -25,7 +24,6 @@ def trace(input):
 def cross(input, other, dim=None):
     """The cross product of vectors of size 3 along dim (default: the first dimension of that size).
 
-    >>> import fasttensor as torch
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
@@ -56,7 +54,6 @@ def cross(input, other, dim=None):
 def linalg_cross(input, other, *, dim=-1, out=None):
     """The cross product of vectors of size 3 along dim, the other dimensions broadcasting.
 
-    >>> import fasttensor as torch
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
@@ -72,7 +69,6 @@ def linalg_cross(input, other, *, dim=-1, out=None):
 def vander(x, N=None, increasing=False):
     """Rows of powers of each element of x[..., n]: [..., n, N], falling unless increasing.
 
-    >>> import fasttensor as torch
     >>> torch.vander(torch.tensor([1, 2, 3]), 3)
     tensor([[1, 1, 1],
             [4, 2, 1],
@@ -101,7 +97,6 @@ def powers(x, count, increasing):
 def linalg_vander(x, *, N=None):
     """Rows of rising powers of each element of x[..., n]: [..., n, N].
 
-    >>> import fasttensor as torch
     >>> torch.linalg.vander(torch.tensor([1, 2, 3]))
     tensor([[1, 1, 1],
             [1, 2, 4],
@@ -121,7 +116,6 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     fweights: how often to count each observation (integers). aweights: how much to trust each (floating point).
 
-    >>> import fasttensor as torch
     >>> torch.cov(torch.tensor([[0., 2.], [2., 0.]]))
     tensor([[ 2., -2.],
             [-2.,  2.]])
@@ -168,7 +162,6 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The correlation coefficients of variables in rows and observations in columns.
 
-    >>> import fasttensor as torch
     >>> torch.corrcoef(torch.tensor([[0., 2.], [2., 0.]]))
     tensor([[ 1., -1.],
             [-1.,  1.]])
@@ -191,7 +184,6 @@ def corrcoef(input):
 def equal(input, other):
     """Whether both tensors have the same shape and elements.
 
-    >>> import fasttensor as torch
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
     """
@@ -207,7 +199,6 @@ def equal(input, other):
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, NaN only with equal_nan.
 
-    >>> import fasttensor as torch
     >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1., 2.1]))
     tensor([ True, False])
     """
@@ -238,7 +229,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether ``isclose`` holds for all elements.
 
-    >>> import fasttensor as torch
     >>> torch.allclose(torch.tensor([1.]), torch.tensor([1. + 1e-9]))
     True
     """

@@ -39,7 +39,6 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     normalized divides by sqrt(n_fft); onesided (default for real signals) returns n_fft // 2 + 1 frequencies.
     return_complex must be given for real signals; False returns real and imaginary parts in a last dimension.
 
-    >>> import fasttensor as torch
     >>> torch.stft(torch.ones(16), 4, window=torch.ones(4), return_complex=True).shape
     torch.Size([3, 17])
     """
@@ -96,7 +95,6 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
 
     input: complex (..., frequencies, frames). Raises RuntimeError where that sum is 0 inside of the result.
 
-    >>> import fasttensor as torch
     >>> x = torch.arange(16.)
     >>> window = torch.hann_window(8)
     >>> torch.istft(torch.stft(x, 8, window=window, return_complex=True), 8, window=window).shape

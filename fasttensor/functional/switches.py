@@ -36,7 +36,6 @@ def set_float32_matmul_precision(precision):
 def get_float32_matmul_precision():
     """What set_float32_matmul_precision was told last.
 
-    >>> import fasttensor as torch
     >>> torch.get_float32_matmul_precision()
     'highest'
     """
@@ -107,7 +106,6 @@ def is_warn_always_enabled():
 def set_default_tensor_type(t):
     """The default dtype from a type such as torch.DoubleTensor, or its name.
 
-    >>> import fasttensor as torch
     >>> torch.set_default_tensor_type(torch.FloatTensor)
     """
     name = t.split(".")[-1] if isinstance(t, str) else getattr(t, "__name__", "")

@@ -25,7 +25,6 @@ def lp_pool(name, nd, input, norm_type, kernel_size, stride, ceil_mode):
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """``sum(x ** p) ** (1 / p)`` over windows of signals, p = `norm_type`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4.]]), 2, 2)
     tensor([[5.]])
     """
@@ -35,7 +34,6 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """``sum(x ** p) ** (1 / p)`` over windows of images, p = `norm_type`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.lp_pool2d(torch.ones(1, 2, 2), 2, 2).item()
     2.0
     """
@@ -45,7 +43,6 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """``sum(x ** p) ** (1 / p)`` over windows of volumes, p = `norm_type`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.lp_pool3d(torch.ones(1, 2, 2, 2), 1, 2).item()
     8.0
     """
@@ -87,7 +84,6 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     Raises RuntimeError for an index outside of the output.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.max_unpool1d(torch.tensor([[3.]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
     """
@@ -100,7 +96,6 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     Raises RuntimeError for an index outside of the output.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.max_unpool2d(torch.tensor([[[3.]]]), torch.tensor([[[1]]]), 2)
     tensor([[[0., 3.],
              [0., 0.]]])
@@ -115,7 +110,6 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     Raises RuntimeError for an index outside of the output.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.max_unpool3d(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 1, 1, dtype=torch.int64), 2).shape
     torch.Size([1, 2, 2, 2])
     """
@@ -184,7 +178,6 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
 
     Raises ValueError without a size, RuntimeError where the windows do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, output_size=3).shape
     torch.Size([1, 3, 3])
     """
@@ -196,7 +189,6 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """Largest values of randomly placed windows of volumes; see :func:`fractional_max_pool2d`.
 
-    >>> import fasttensor as torch
     >>> torch.nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, output_size=3).shape
     torch.Size([1, 3, 3, 3])
     """

@@ -6,6 +6,7 @@ from fasttensor._core.tensor import Size
 from fasttensor.autograd import cutting, permuting, tensor_hooks, views, writing
 from fasttensor.functional.basics import chunk, split, split_with_sizes, unbind
 from fasttensor.functional.common import check_tensor, give
+from fasttensor.functional.retelling import as_method, renamed
 
 __all__ = ["resize_as_", "broadcast_shapes"]
 METHODS = {}
@@ -16,7 +17,8 @@ def _in_place(view, name):
     def method(self, *args, **kwargs):
         return writing.become(self, view(self, *args, **kwargs), name)
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"In-place version of :func:`{name[:-1]}`: this tensor takes the view's shape and strides."
+    method.__doc__ = as_method(view, f"In-place form of :func:`{name[:-1]}`: this tensor takes the view's shape and strides, and is returned; its memory is"
+                               " the same.\n\nRaises what the view raises, and RuntimeError for a leaf that requires grad.", name)
     return method
 
 
@@ -30,6 +32,17 @@ def _any_view(input, *size, **named):
     if named or len(size) == 1 and not isinstance(size[0], (int, tuple, list)):
         return views.view(input, *size, **named)
     return views.reshape(input, *size)
+
+
+# Where the view is a method only.
+EXAMPLES = {
+    "alias": (">>> torch.alias_copy(torch.tensor([1, 2]))", "tensor([1, 2])"),
+    "slice": (">>> torch.slice_copy(torch.arange(6), 0, 1, 6, 2)", "tensor([1, 3, 5])"),
+    "unfold": (">>> torch.unfold_copy(torch.arange(5), 0, 3, 2)", "tensor([[0, 1, 2],", "        [2, 3, 4]])"),
+    "expand": (">>> torch.expand_copy(torch.tensor([[1], [2]]), (2, 3))", "tensor([[1, 1, 1],", "        [2, 2, 2]])"),
+    "view": (">>> torch.view_copy(torch.arange(4), (2, 2))", "tensor([[0, 1],", "        [2, 3]])"),
+    "detach": (">>> torch.detach_copy(torch.ones(2, requires_grad=True))", "tensor([1., 1.])"),
+}
 
 
 def copied(view, name):
@@ -46,7 +59,9 @@ def copied(view, name):
             return None
         return give(out, copies, name, True)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"A copy of what :func:`{name.removesuffix('_copy')}` gives as a view."
+    short = name.removesuffix("_copy")
+    words = f"A contiguous copy, with memory of its own, of what :func:`{short}` gives as a view; its arguments and errors are the view's."
+    function.__doc__ = "\n".join([words, "", *EXAMPLES[short], ""]) if short in EXAMPLES else renamed(view, words, name, short)
     return function
 
 
@@ -77,19 +92,36 @@ def _resized(self, size):
 
 
 def resize(self, *sizes):
-    """The elements in another shape of as many; deprecated, see ``reshape`` and ``resize_``."""
+    """The elements in another shape of as many; deprecated, see ``reshape`` and ``resize_``.
+
+    Raises RuntimeError for another number of elements, and for a tensor that requires grad.
+
+    >>> torch.arange(4).resize(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
     return _resized(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
 
 
 def resize_as(self, tensor):
-    """The elements in the shape of another tensor of as many; deprecated."""
+    """The elements in the shape of another tensor of as many; deprecated, see ``reshape_as``.
+
+    >>> torch.arange(4).resize_as(torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
     return _resized(self, tensor.shape)
 
 
 def resize_as_(input, the_template, *, memory_format=None):
-    """Give `input` the shape of another tensor; see ``Tensor.resize_``."""
+    """Give `input` the shape of another tensor, with new memory where it needs more; see ``Tensor.resize_`` for what it raises.
+
+    >>> torch.resize_as_(torch.arange(4), torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     check_tensor("resize_as_", input, the_template)
     return input.resize_(the_template.shape)
 
@@ -100,7 +132,6 @@ METHODS.update(resize_as_=resize_as_, resize=resize, resize_as=resize_as)
 def broadcast_shapes(*shapes):
     """The shape that operands of these shapes (tuples or ints) broadcast to; RuntimeError where they do not fit.
 
-    >>> import fasttensor as torch
     >>> torch.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """

@@ -77,7 +77,6 @@ def old(name, n, periodic, weight, dtype, layout, device, requires_grad):
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A triangle from 0 to 1 to 0.
 
-    >>> import fasttensor as torch
     >>> torch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
@@ -87,7 +86,6 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """0.42 - 0.5 cos + 0.08 cos of the double angle.
 
-    >>> import fasttensor as torch
     >>> torch.blackman_window(4)[2]
     tensor(1.)
     """
@@ -97,7 +95,6 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """alpha - beta cos.
 
-    >>> import fasttensor as torch
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
@@ -107,7 +104,6 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """(1 - cos) / 2.
 
-    >>> import fasttensor as torch
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
@@ -117,7 +113,6 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """The ratio of Bessel functions I0(beta sqrt(1 - t^2)) / I0(beta) for t from -1 to 1.
 
-    >>> import fasttensor as torch
     >>> torch.kaiser_window(3, False)[1]
     tensor(1.)
     """
@@ -164,7 +159,6 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
 def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The sum of (-1)^i a[i] cos(2 pi i k / (N - 1)).
 
-    >>> import fasttensor as torch
     >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
     tensor([0., 1., 0.])
     """
