@@ -1,5 +1,6 @@
 """The few names of PyTorch's compiled module that libraries over it call."""
 import contextlib
+import importlib
 import zipfile
 
 import fasttensor
@@ -98,6 +99,19 @@ def _is_torch_function_mode_enabled():
     return asking() < 2 and bool(modes_entered())
 
 
+class _Functions:
+    """The functions of a namespace under the names of PyTorch's compiled ones: ``_C._linalg.linalg_det``."""
+
+    def __init__(self, space):
+        self._fx_namespace = space
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        place = importlib.import_module("fasttensor." + self._fx_namespace)
+        return getattr(place, name.removeprefix(self._fx_namespace + "_"))
+
+
 def _len_torch_function_stack():
     """How many TorchFunctionModes are entered in this thread."""
     return len(modes_entered())
@@ -118,6 +132,8 @@ def __getattr__(name):
     if name == "_nn":
         from fasttensor.standin import compiled_nn
         return compiled_nn
+    if name in ("_linalg", "_fft", "_special"):
+        return _Functions(name[1:])
     if name in ("Generator", "Size", "device", "dtype", "layout", "memory_format"):
         return getattr(fasttensor, name)
     raise AttributeError(f"module 'fasttensor._C' has no attribute {name!r}: it is PyTorch's private module (docs/coverage.md)")

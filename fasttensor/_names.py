@@ -104,6 +104,7 @@ NAMES = {
             "is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled set_default_tensor_type "
             "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads "
             "set_warn_always use_deterministic_algorithms",
+        "functional.symbolic_numbers": "_sym_sqrt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
         "functional.view_copies":
             "alias_copy as_strided_copy broadcast_shapes chunk_copy detach_copy diagonal_copy expand_copy narrow_copy "
             "permute_copy resize_as_ select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "

@@ -260,6 +260,14 @@ _LATE = ("fasttensor.optim.lr_scheduler", "fasttensor.utils.hooks", "fasttensor.
          "fasttensor.amp.grad_scaler", "fasttensor.return_types", "fasttensor.torch_version")
 
 
+def _of_graphs(module, name):
+    """What traced modules are saved with, for a program that has torch.fx: their code comes from the file, so that it must be trusted."""
+    found = _imported(module, name)
+    if name == "reduce_graph_module" or isinstance(found, type) and name in ("Tracer", "immutable_list", "immutable_dict", "TensorMetadata"):
+        return (found, False) if found is not None else None
+    return None
+
+
 def _of_program(module, name):
     """A class or function that is already imported, and whether it is only a value; PyTorch's own stand for ours.
 
@@ -278,6 +286,8 @@ def _of_program(module, name):
         functional = import_module("fasttensor.nn").functional
         ours = "fasttensor" + module[len(top):]
         key = (ours, name)
+        if ours.startswith("fasttensor.fx."):
+            return _of_graphs(ours, name)
         for part in _LATE:      # read before the program used them
             if ours.startswith(part[:16]):
                 import_module(part)

@@ -38,6 +38,8 @@ def pytorch_name(obj):
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not module.startswith("fasttensor."):
         return None
+    if module.startswith("fasttensor.fx.") and name in ("reduce_graph_module", "Tracer", "immutable_list", "immutable_dict", "TensorMetadata"):
+        return "torch" + module[len("fasttensor"):], name
     if not isinstance(obj, type):
         return _function_name(obj, name)
     inside = module[len("fasttensor."):]

@@ -61,9 +61,7 @@ def test_dtypes_that_no_tensor_has():
 
 
 def test_marks_for_compilers_and_exporters():
-    assert fx.wrap("f") == "f" and not isinstance(torch.ones(1), fx.Proxy)
-    with pytest.raises(NotImplementedError, match="register_forward_hook"):
-        fx.symbolic_trace(torch.nn.ReLU())
+    assert not isinstance(torch.ones(1), fx.Proxy)
     assert dynamo.disable(len) is len and dynamo.disable()(len) is len and not dynamo.is_compiling()
     with dynamo.config.patch(suppress_errors=True):
         assert dynamo.config.suppress_errors

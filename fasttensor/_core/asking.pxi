@@ -152,6 +152,14 @@ cdef put_gates():
     hook("gate_all")(True)
 
 
+def keep_asking():
+    """From now on functions look for ``__torch_function__``, as where a class that has it was met."""
+    global _kept
+    if not _kept:
+        _kept = True
+        put_gates()
+
+
 cdef take_gates():
     global armed
     cdef int i

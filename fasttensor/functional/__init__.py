@@ -6,6 +6,8 @@ Each family lists `__all__` (names of ``fasttensor``), `METHODS` (of Tensor), an
 A family is imported when one of its names is first used: `fasttensor/_names.py` says where each is, and
 tools/make_names.py writes that file from these lists.
 """
+import sys
+from types import ModuleType
 
 FAMILIES = (
     "retelling",
@@ -79,6 +81,7 @@ FAMILIES = (
     "element_calls",
     "memory",
     "checks",
+    "symbolic_numbers",
     "streams",
 )
 
@@ -87,6 +90,19 @@ _PYTORCHS = frozenset((
     "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist",
     "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique",
     "unique_consecutive", "unravel_index"))
+
+
+class _FamilyOfItsFunction(ModuleType):
+    """A family with the name of a function that PyTorch has in this place: called, it is the function."""
+
+    def __call__(self, *args, **kwargs):
+        import fasttensor
+        return getattr(fasttensor, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+
+def stand_for_function(name):
+    """Let the module of a family be called as the function whose name it has."""
+    sys.modules[name].__class__ = _FamilyOfItsFunction
 
 
 def __getattr__(name):

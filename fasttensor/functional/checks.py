@@ -1,4 +1,5 @@
 """Conditions that programs test: ``torch._check``, ``torch._assert`` and their kin."""
+from fasttensor._core import dispatch
 from fasttensor._core.tensor import Tensor
 
 __all__ = ["_assert", "_assert_async", "_check", "_check_with", "_check_index", "_check_value", "_check_type", "_check_not_implemented",
@@ -55,8 +56,11 @@ def _check_is_size(i, message=None, *, max=None):
 
 def _assert(condition, message):
     """AssertionError with the message unless the condition holds."""
+    if type(condition) is not bool and dispatch.asks_of((condition,)):
+        return dispatch.ask_for(_assert, (condition,), (condition, message), {})
     if not condition:
         raise AssertionError(message)
+    return None
 
 
 def _assert_async(input, assert_msg=None):

@@ -5,10 +5,12 @@ from functools import lru_cache
 
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
+from fasttensor.functional import stand_for_function
 from fasttensor.functional.common import give
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, numel, show
 
 __all__ = ["einsum", "kron", "tensordot"]
+stand_for_function(__name__)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of sublist numbers
 
 

@@ -3,10 +3,12 @@ from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import check_channels, flag, int_of, need_tensor, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import norm as rules
+from fasttensor.functional import stand_for_function
 from fasttensor.functional.common import refuse_shared
 from fasttensor.functional.dims import deliver, tensor_argument
 
 __all__ = ["layer_norm", "group_norm", "rms_norm"]
+stand_for_function(__name__)
 
 EPSILON = {6: 2.0 ** -10, 7: 2.0 ** -7, 8: 2.0 ** -23, 9: 2.0 ** -52}
 

@@ -51,7 +51,7 @@ def can_be_gated(name, value):
     if silent(name):
         return False
     if isinstance(value, FunctionType):
-        return value.__module__.startswith("fasttensor.") and value.__module__ not in OUTSIDE and not value.__code__.co_flags & interpose.GENERATOR
+        return value.__module__.partition(".")[0] == "fasttensor" and value.__module__ not in OUTSIDE and not value.__code__.co_flags & interpose.GENERATOR
     return type(value).__name__ == "cython_function_or_method"
 
 

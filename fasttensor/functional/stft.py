@@ -3,12 +3,14 @@ import warnings
 
 from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import flag, int_of, optional_tensor
+from fasttensor.functional import stand_for_function
 from fasttensor.functional.conv import fold
 from fasttensor.functional.dims import tensor_argument
 from fasttensor.functional.fft import FFT
 from fasttensor.functional.padding import constant_pad_nd, pad
 
 __all__ = ["stft", "istft"]
+stand_for_function(__name__)
 
 
 def options(name, x, n_fft, hop_length, win_length, window):

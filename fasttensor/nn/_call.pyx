@@ -70,6 +70,8 @@ cdef int known_count = 0
 cdef list kept = []         # what `known` points to
 cdef tuple GLOBAL_HOOKS = ()
 cdef object CALL_WITH_HOOKS = None
+cdef object TAKE_CALL = None        # a tracer's: gets every call of a module,
+cdef object TAKE_ATTRIBUTE = None   # and every parameter, child or buffer that is read as an attribute
 cdef tuple HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -110,6 +112,25 @@ def set_hooks(tuple registries, call_with_hooks):
     """Say where hooks of all modules are, and what to call when there are any hooks."""
     global GLOBAL_HOOKS, CALL_WITH_HOOKS
     GLOBAL_HOOKS, CALL_WITH_HOOKS = registries, call_with_hooks
+
+
+def take_over(call, attribute):
+    """Let a tracer have ``call(module, args, kwargs)`` and ``attribute(module, name, value)``; returns who had them."""
+    global TAKE_CALL, TAKE_ATTRIBUTE
+    before = TAKE_CALL, TAKE_ATTRIBUTE
+    TAKE_CALL, TAKE_ATTRIBUTE = call, attribute
+    return before
+
+
+def attribute_found(module, name, value):
+    """What an attribute that was found in a registry is to the program."""
+    return value if TAKE_ATTRIBUTE is None else TAKE_ATTRIBUTE(module, name, value)
+
+
+def call_plainly(ModuleBase module not None, tuple args, dict kwargs):
+    """A call that nobody takes over: hooks and forward."""
+    look(module, dict_of(module))
+    return CALL_WITH_HOOKS(module, args, kwargs) if hooked(module) else module.forward(*args, **kwargs)
 
 
 cdef add_known(object forward, Kind kind, dict namespace, str name):
@@ -279,6 +300,8 @@ cdef object module_call(object self, object args, PyObject *kwargs):
     cdef PyObject *stack[MOST + 1]
     cdef Py_ssize_t n = len(<tuple>args), i
     cdef unsigned long long version = FT_DICT_VERSION(<PyObject *>d)
+    if TAKE_CALL is not None:
+        return TAKE_CALL(self, args, {} if kwargs == NULL else <object>kwargs)
     if version == 0 or version != m.seen:
         look(m, d)
     if hooked(m):
@@ -312,7 +335,7 @@ cdef object module_getattro(object self, object name):
             if registry != NULL and isinstance(<object>registry, dict):
                 found = PyDict_GetItemWithError(<object>registry, name)
                 if found != NULL and _PyType_Lookup(Py_TYPE(self), name) == NULL:
-                    return <object>found
+                    return <object>found if TAKE_ATTRIBUTE is None else TAKE_ATTRIBUTE(self, name, <object>found)
     return PyObject_GenericGetAttr(self, name)
 
 

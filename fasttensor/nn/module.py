@@ -9,7 +9,7 @@ from types import FunctionType
 import fasttensor as ft
 
 from . import hooks as _hooks
-from ._call import ModuleBase, set_dict, set_hooks, speed_up
+from ._call import ModuleBase, attribute_found, set_dict, set_hooks, speed_up
 from .hooks import RemovableHandle
 from .module_convert import ConvertMixin
 from .module_state import StateMixin
@@ -123,7 +123,7 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
         for registry in ("_parameters", "_buffers", "_modules"):
             found = d.get(registry)
             if found is not None and name in found:
-                return found[name]
+                return attribute_found(self, name, found[name])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):

@@ -3,6 +3,7 @@ from fasttensor.nn import functional
 from fasttensor.nn.module_convert import parse_to
 
 __all__ = []
+_fx_namespace = "nn.functional"         # for torch.fx: whose functions these are
 
 
 def _parse_to(*args, **kwargs):
@@ -12,4 +13,4 @@ def _parse_to(*args, **kwargs):
 
 
 def __getattr__(name):
-    return getattr(functional, name)
+    return getattr(functional, "logsigmoid" if name == "log_sigmoid" else name)

@@ -24,6 +24,8 @@ PLACES = {
     "torch._functorch": "fasttensor.standin.functorch",
     "torch._functorch.make_functional": "fasttensor.standin.functorch_package",
     "torch._functorch.vmap": "fasttensor.func.vmap",
+    "torch._lobpcg": "fasttensor.functional.matrix_functions",
+    "torch._lowrank": "fasttensor.functional",
     "torch._library.custom_ops": "fasttensor.library",
     "torch._subclasses": "fasttensor.standin.fake_tensor",
     "torch._subclasses.fake_tensor": "fasttensor.standin.fake_tensor",
