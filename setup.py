@@ -71,7 +71,7 @@ BASELINE = {"fasttensor._core.cpucheck"}  # must run on any CPU of the platform
 EXTRA_SOURCES = {"fasttensor.cpu.elementwise": "fasttensor/cpu/generated/*.c"}
 # gcc's jump threading turns min(max(x, 0), 6) into control flow, of which a loop keeps a dozen mask operations.
 EXTRA_FLAGS = {"fasttensor.cpu.elementwise": ["-fno-thread-jumps"]}
-LIBRARIES = {name: ["mvec", "m"] for name in ("fasttensor.cpu.elementwise", "fasttensor.cpu.gemm.blocks", "fasttensor.cpu.distance")}  # vector math of scalar.h
+LIBRARIES = {"fasttensor.cpu." + name: ["mvec", "m"] for name in ("elementwise", "gemm.blocks", "distance", "softmax", "loss")}  # vector math of scalar.h
 
 
 def load_codegen():

@@ -111,3 +111,75 @@ def test_errors():
                        (lambda: F.multi_margin_loss(x, y + 5), RuntimeError), (lambda: F.ctc_loss(x, y, (5,), (2,)), RuntimeError)):
         with pytest.raises(error):
             bad()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(3, 7, 4), (2, 3, 300), (2, 70, 3, 130), (2, 5, 0), (0, 5, 3)])
+def test_cross_entropy_over_columns(shape, dtype, reduction):
+    x, t = torch.randn(shape, dtype=dtype), torch.randint(0, shape[1], shape[:1] + shape[2:])
+    weight = torch.rand(shape[1], dtype=dtype)
+    for options in ({}, {"weight": weight, "ignore_index": 1}, {"label_smoothing": 0.2}, {"weight": weight, "label_smoothing": 0.1, "ignore_index": 2}):
+        theirs, ours = x.clone().requires_grad_(), from_oracle(x).requires_grad_()
+        want = TF.cross_entropy(theirs, t, reduction=reduction, **options)
+        got = F.cross_entropy(ours, from_oracle(t), reduction=reduction, **{k: from_oracle(v) for k, v in options.items()})
+        g = torch.randn(want.shape, dtype=dtype)
+        want.backward(g)
+        got.backward(from_oracle(g))
+        assert_close(got, want)
+        assert_close(ours.grad, theirs.grad)
+
+
+def test_kept_values_of_images_and_margins():
+    x = ft.tensor([[[[0.0, 1.0]], [[2.0, -1.0]], [[0.5, 0.0]]]], requires_grad=True)       # [1, 3, 1, 2]
+    loss = F.cross_entropy(x, ft.tensor([[[1, 2]]]), reduction="none")
+    assert_close(loss, ft.tensor([[[0.306331, 1.407606]]]))
+    loss.sum().backward()
+    assert_close(x.grad[0, :, 0], ft.tensor([[0.099625, 0.665241], [-0.263858, 0.090031], [0.164253, -0.755272]]), atol=2e-5)
+    rows = ft.tensor([[0.0, 0.5, -2.0], [1.0, 0.25, 0.75]], requires_grad=True)
+    assert F.multi_margin_loss(rows, ft.tensor([0, 1]), reduction="none").tolist() == pytest.approx([0.5, 3.25 / 3])
+    assert F.multi_margin_loss(rows, ft.tensor([0, 1]), p=2, weight=ft.tensor([2.0, 1.0, 1.0]), reduction="sum").item() == pytest.approx(3.270833)
+    loss = F.multilabel_margin_loss(rows, ft.tensor([[2, -1, 0], [0, 1, -1]]), reduction="none")
+    assert loss.tolist() == pytest.approx([6.5 / 3, 2.25 / 3])
+    loss.sum().backward()
+    assert_close(rows.grad * 3, ft.tensor([[1.0, 1.0, -2.0], [-1.0, -1.0, 2.0]]))
+    assert ft.isnan(F.multi_margin_loss(ft.tensor([[0.0, float("nan")]]), ft.tensor([0])))          # PyTorch drops it
+    ranking = F.margin_ranking_loss(ft.tensor([1.0, 2.0]), ft.tensor([3.0, 0.0]), ft.tensor([1.0, 1.0]), margin=0.5, reduction="none")
+    assert ranking.tolist() == [2.5, 0.0]
+    assert F.margin_ranking_loss(ft.tensor([1]), ft.tensor([3]), ft.tensor([1]), reduction="sum").item() == 2
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (300, 3), (4, 200), (9,), (3, 1)])
+def test_margins_of_many_shapes(shape):
+    x, one = torch.randn(shape), torch.randint(0, shape[-1], shape[:-1] or (1,))
+    listed, weight = torch.randint(-1, shape[-1], shape), torch.rand(shape[-1])
+    listed.view(-1, shape[-1])[0] = 0       # a label named again and again
+    calls = [("multi_margin_loss", one, {"p": p, "margin": m, "weight": w}) for p in (1, 2) for m in (1.0, 0.3) for w in (None, weight)]
+    for name, target, options in [*calls, ("multilabel_margin_loss", listed, {})]:
+        theirs, ours = x.clone().requires_grad_(), from_oracle(x).requires_grad_()
+        want, got = getattr(TF, name)(theirs, target, **options), getattr(F, name)(ours, from_oracle(target), **{k: from_oracle(v) for k, v in options.items()})
+        want.backward()
+        got.backward()
+        assert_close(got, want)
+        assert_close(ours.grad, theirs.grad)
+
+
+def test_multi_margin_loss_of_a_weight_that_requires_grad():
+    x, w = ft.tensor([[0.0, 0.5]], dtype=ft.float64), ft.ones(2, dtype=ft.float64, requires_grad=True)
+    F.multi_margin_loss(x, ft.tensor([0]), weight=w).backward()
+    assert w.grad.tolist() == [0.75, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sizes", [(3, 12, 6, 4), (8, 64, 16, 4), (2, 40, 5, 10), (1, 5, 3, 0)])
+def test_ctc_of_many_sizes(sizes, dtype):
+    n, steps, classes, labels = sizes
+    lp, targets = torch.randn(steps, n, classes, dtype=dtype).log_softmax(2), torch.randint(1, classes, (n, labels))
+    times, lengths = torch.randint(steps // 2, steps + 1, (n,)), torch.randint(0, labels + 1, (n,))
+    theirs, ours = lp.clone().requires_grad_(), from_oracle(lp).requires_grad_()
+    want = TF.ctc_loss(theirs, targets, times, lengths, reduction="none")
+    got = F.ctc_loss(ours, from_oracle(targets), from_oracle(times), from_oracle(lengths), reduction="none")
+    assert_close(got, want)
+    want.sum().backward()
+    got.sum().backward()
+    assert_close(ours.grad, theirs.grad, atol=1e-4 if dtype is torch.float32 else 1e-11)

@@ -303,3 +303,32 @@ def test_out_keeps_its_memory():
     assert ft.mm(ft.ones(2, 3), ft.ones(3, 4), out=out) is out and bool((out == 3).all())
     with pytest.raises(RuntimeError, match="dtype"):
         ft.mm(ft.ones(2, 3), ft.ones(3, 4), out=ft.zeros(2, 4, dtype=ft.int64))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 17, 1000, 70001, 2_500_000])
+@pytest.mark.parametrize("dtype", [*INTEGERS, "float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_dot_of_any_stride(dtype, n):
+    for step in (1, 3):
+        half = dtype in ("float16", "bfloat16")
+        x, y = (ft.from_numpy(array((n * step + 1,), "float32" if half else dtype)).to(getattr(ft, dtype))[1::step] for _ in range(2))
+        wide = ft.float64 if dtype.startswith("float") or half else ft.complex128 if "complex" in dtype else ft.int64
+        p, q = x.to(wide).numpy(), y.to(wide).numpy()
+        for got, want in ((ft.dot(x, y), (p * q).sum()), (ft.vdot(x, y), (p.conj() * q).sum())):
+            assert got.dtype is x.dtype and got.shape == ()
+            if dtype in INTEGERS:
+                assert got.item() == want.astype(dtype)
+            else:
+                bound = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 2e-6}.get(dtype, 1e-14)
+                assert abs(got.item() - want) <= bound * (abs(want) + math.sqrt(n) + 1)
+
+
+def test_dot_kept_values():
+    x, y = ft.tensor([1 + 2j, 3j, -1.0]), ft.tensor([1 - 1j, 2.0, 1j])
+    assert ft.dot(x, y).item() == 3 + 6j and ft.vdot(x, y).item() == -1 - 10j and ft.vdot(y, x).item() == -1 + 10j
+    assert ft.dot(ft.tensor([200, 100], dtype=ft.uint8), ft.tensor([2, 3], dtype=ft.uint8)).item() == 700 % 256
+    assert ft.inner(ft.tensor([1.0, 2.0]), ft.tensor([3.0, 4.0])).item() == 11
+    x.requires_grad_(), y.requires_grad_()
+    gx, gy = ft.autograd.grad(ft.vdot(x, y), (x, y), ft.tensor(1 + 1j))
+    assert gx.tolist() == [-2j, 2 - 2j, 1 + 1j] and gy.tolist() == [-1 + 3j, -3 + 3j, -1 - 1j]
+    with pytest.raises(RuntimeError, match="not implemented for 'Bool'"):
+        ft.dot(ft.ones(2, dtype=ft.bool), ft.ones(2, dtype=ft.bool))

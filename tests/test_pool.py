@@ -152,6 +152,30 @@ def test_fractional():
     assert (np.take_along_axis(x.numpy().reshape(2, 3, -1), i.numpy().reshape(2, 3, -1), 2) == y.numpy().reshape(2, 3, -1)).all()
     with pytest.raises(ValueError):
         U.fractional_max_pool2d(x, 2)
+    x = ft.arange(25.0).view(1, 5, 5).requires_grad_()
+    y, i = U.fractional_max_pool2d(x, 2, output_size=3, return_indices=True, _random_samples=ft.tensor([[[0.25, 0.75]]]))
+    assert y.tolist() == [[[6.0, 7.0, 9.0], [11.0, 12.0, 14.0], [21.0, 22.0, 24.0]]] and i.dtype is ft.int64
+    y.sum().backward()
+    assert x.grad.sum().item() == 9 and x.grad.flatten()[[6, 24, 0]].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("nd", [2, 3])
+def test_fractional_against_pytorch(nd):
+    from helpers import from_oracle, oracle
+    torch = oracle()
+    name = f"fractional_max_pool{nd}d"
+    for dtype in (torch.float32, torch.float64):
+        x, samples = torch.randn((3, 4, 17, 13, 9)[:2 + nd], dtype=dtype), torch.rand(3, 4, nd, dtype=dtype)
+        x[0, 0, 3:5] = float("nan")
+        x[1] = -float("inf")
+        for kernel, size in ((2, 5), (3, 6), (2, 4)):
+            theirs, ours = x.clone().requires_grad_(), from_oracle(x).requires_grad_()
+            want = getattr(torch.nn.functional, name)(theirs, kernel, output_size=size, _random_samples=samples, return_indices=True)
+            got = getattr(U, name)(ours, kernel, output_size=size, _random_samples=from_oracle(samples), return_indices=True)
+            want[0].sum().backward()
+            got[0].sum().backward()
+            for a, b in ((got[0], want[0]), (got[1], want[1]), (ours.grad, theirs.grad)):
+                assert np.array_equal(a.detach().numpy(), b.detach().numpy(), equal_nan=b.is_floating_point())
 
 
 @pytest.mark.parametrize("call, words", [

@@ -111,6 +111,9 @@ ROWS = (
           "target * (log(target) - input).", domain_b=(0.1, 0.9)),
     _loss("_kl_div_log", "exp(b) * (b - a)", "-(g * exp(b))", "g * (exp(b) * (b - a + 1))",
           "exp(target) * (target - input)."),
+    _loss("_margin_ranking", "maximum(c * (b - a) + margin, 0)", "where(c * (b - a) + margin >= 0, -(g * c), 0)",
+          "where(c * (b - a) + margin >= 0, g * c, 0)", "max(0, -target * (input1 - input2) + margin).", params={"margin": 0.0},
+          dc="where(c * (b - a) + margin >= 0, g * (b - a), 0)"),
     _loss("_soft_margin", "-logsigmoid(a * b)", "-(g * (b * sigmoid(-(a * b))))", "-(g * (a * sigmoid(-(a * b))))",
           "log(1 + exp(-input * target)).", node="SoftMarginLoss"),
 )

@@ -6,7 +6,8 @@ from fasttensor._core.dispatch cimport grad_enabled, binary_slots, SLOT_MATMUL
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to
 from fasttensor.autograd.watching cimport routing
-from fasttensor.cpu.matmul cimport (mm_plain, linear_any, product, column_sum, flat_rows, matrix_by_vector, dot_plain,
+from fasttensor.cpu.dot cimport dot_plain
+from fasttensor.cpu.matmul cimport (mm_plain, linear_any, product, column_sum, flat_rows, matrix_by_vector,
                                     TRANSPOSED, CONJUGATED)
 from importlib import import_module
 
@@ -139,6 +140,32 @@ def try_vector(a, x):
         set_saved(node, (m if requires(v) else None, v if requires(m) else None))
         set_history(out, node, 0)
     return out
+
+
+def try_vdot(a, b):
+    """The sum of conj(a) b of two vectors, else None."""
+    cdef Tensor x, y, out
+    cdef Node node
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return None
+    x, y = a, b
+    if (x.rank != 1 or y.rank != 1 or x.code != y.code or x.dev != y.dev or x.code == BOOL or x.dev == BATCHED
+            or x.sizes[0] != y.sizes[0]):
+        return None
+    out = dot_plain(x, y, 1) if x.dev == CPU else backend(x).dot(x, y, True)
+    if grad_enabled() and (requires(x) or requires(y)):
+        node = new_node(vdot_backward, "VdotBackward0")
+        add_input(node, x)
+        add_input(node, y)
+        set_saved(node, (x if requires(y) else None, y if requires(x) else None))
+        set_history(out, node, 0)
+    return out
+
+
+cdef object vdot_backward(Node node, object grad):
+    cdef object x, y
+    x, y = get_saved(node)
+    return None if y is None else conj_of(<Tensor>grad) * y, None if x is None else grad * x
 
 
 cdef object conj_of(Tensor t):

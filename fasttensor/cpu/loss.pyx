@@ -76,10 +76,16 @@ def nll_loss_backward(Tensor g, Tensor x, Tensor target, Tensor weight, int64_t 
     return cast(gx, x.code)
 
 
-# --- CTC: Graves et al. 2006, equations 6 to 16, in logarithms ---
+# --- CTC ---
+cdef extern from "ctc_steps.h" nogil:
+    void ctc_forward_step(const double *before, const double *skip, const double *x, const int64_t *label, double *now, Py_ssize_t n)
+    void ctc_backward_step(const double *after, const double *skip, const double *x, const int64_t *label, const double *alpha, double *now,
+                           double *part, Py_ssize_t n, double loss)
+    void ctc_exps(const double *x, double *y, Py_ssize_t n)
+
 cdef struct Ctc:
     const double *x             # log-probabilities [T, N, C]
-    double *alpha               # [N, T, 2 S + 1]
+    double *alpha               # [N, T, 2 + 2 S + 1], two of -inf in front
     double *loss
     const int64_t *labels       # [N, 2 S + 1]: blanks around the target's labels
     const int64_t *times
@@ -90,86 +96,79 @@ cdef struct Ctc:
     bint zero_infinity, failed
 
 
-cdef inline double logadd(double a, double b) noexcept nogil:
-    cdef double hi = a if a > b else b
-    cdef double lo = b if a > b else a
-    return hi if lo == -INFINITY else hi + log1p(exp(lo - hi))
+cdef void fill_skips(const int64_t *label, double *skip, Py_ssize_t states) noexcept nogil:
+    # 0 where a state is also reached from two before it: at a label unlike the one before; -inf elsewhere, and twice past the end.
+    cdef Py_ssize_t s
+    for s in range(states + 2):
+        skip[s] = 0 if 1 < s < states and s % 2 and label[s] != label[s - 2] else -INFINITY
 
 
 cdef void ctc_forward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Ctc *c = <Ctc *>context
     cdef Py_ssize_t n, t, s, states
     cdef double *a
-    cdef double *before
+    cdef double *skip = <double *>malloc((c.width + 2) * sizeof(double))
     cdef const int64_t *label
-    cdef double v
-    for n in range(begin, end):
-        states = 2 * c.lengths[n] + 1
-        label = c.labels + n * c.width
-        a = c.alpha + n * c.steps * c.width
-        if c.times[n] == 0:
-            c.loss[n] = 0 if c.lengths[n] == 0 else INFINITY
-            continue
-        for s in range(states):
-            a[s] = c.x[n * c.classes + label[s]] if s < 2 else -INFINITY
-        for t in range(1, c.times[n]):
-            before = a
-            a = a + c.width
-            for s in range(states):
-                v = before[s]
-                if s > 0:
-                    v = logadd(v, before[s - 1])
-                if s > 1 and label[s] != label[s - 2] and s % 2:
-                    v = logadd(v, before[s - 2])
-                a[s] = v + c.x[(t * c.batch + n) * c.classes + label[s]]
-        v = a[states - 1]
-        if states > 1:
-            v = logadd(v, a[states - 2])
-        c.loss[n] = -v
-
-
-cdef void ctc_backward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Ctc *c = <Ctc *>context
-    cdef Py_ssize_t n, t, s, k, states, at
-    cdef double *a
-    cdef double *beta = <double *>malloc(2 * c.width * sizeof(double))
-    cdef double *now
-    cdef double *after
-    cdef double *sums = <double *>malloc(c.classes * sizeof(double))
-    cdef const int64_t *label
-    cdef double v
-    if beta == NULL or sums == NULL:
+    cdef double last, other
+    if skip == NULL:
         c.failed, end = True, begin
     for n in range(begin, end):
         states = 2 * c.lengths[n] + 1
         label = c.labels + n * c.width
-        if c.loss[n] == INFINITY and c.zero_infinity:
+        if c.times[n] == 0:
+            c.loss[n] = 0 if c.lengths[n] == 0 else INFINITY
             continue
+        fill_skips(label, skip, states)
+        for t in range(c.times[n]):
+            a = c.alpha + (n * c.steps + t) * (c.width + 2) + 2
+            a[-1] = a[-2] = -INFINITY
+            if t == 0:
+                for s in range(states):
+                    a[s] = c.x[n * c.classes + label[s]] if s < 2 else -INFINITY
+            else:
+                ctc_forward_step(a - c.width - 2, skip, c.x + (t * c.batch + n) * c.classes, label, a, states)
+        last, other = a[states - 1], a[states - 2]      # of a single state, the -inf before it
+        if other > last:
+            last, other = other, last
+        c.loss[n] = -last if other == -INFINITY else -(last + log1p(exp(other - last)))
+    free(skip)
+
+
+cdef void ctc_backward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Ctc *c = <Ctc *>context
+    cdef Py_ssize_t n, t, s, k, states, at, room = c.width + 2
+    cdef double *beta = <double *>malloc((4 * room + c.classes) * sizeof(double))
+    cdef double *skip = beta + 2 * room
+    cdef double *part = beta + 3 * room
+    cdef double *sums = beta + 4 * room
+    cdef double *now
+    cdef double *after
+    cdef const int64_t *label
+    if beta == NULL:
+        c.failed, end = True, begin
+    for n in range(begin, end):
+        states = 2 * c.lengths[n] + 1
+        label = c.labels + n * c.width
+        if c.loss[n] == INFINITY and c.zero_infinity or c.times[n] == 0:
+            continue
+        fill_skips(label, skip, states)
+        for s in range(2 * room):
+            beta[s] = -INFINITY
+        # as if a step after the last one had been in a final state: the last blank, or the last label before it
+        after = beta + c.times[n] % 2 * room
+        after[states - 1] = 0
         for t in range(c.times[n] - 1, -1, -1):
-            a = c.alpha + (n * c.steps + t) * c.width
-            now = beta + (t % 2) * c.width
-            after = beta + ((t + 1) % 2) * c.width
+            now, after = beta + t % 2 * room, beta + (t + 1) % 2 * room
             at = (t * c.batch + n) * c.classes
+            ctc_backward_step(after, skip, c.x + at, label, c.alpha + (n * c.steps + t) * room + 2, now, part, states, c.loss[n])
+            ctc_exps(c.x + at, c.gx + at, c.classes)
             for k in range(c.classes):
-                sums[k] = -INFINITY
+                sums[k] = 0
             for s in range(states):
-                if t == c.times[n] - 1:
-                    v = 0 if s >= states - 2 else -INFINITY
-                else:
-                    v = after[s]
-                    if s + 1 < states:
-                        v = logadd(v, after[s + 1])
-                    if s + 2 < states and s % 2 and label[s] != label[s + 2]:
-                        v = logadd(v, after[s + 2])
-                now[s] = v + c.x[at + label[s]]
-                sums[label[s]] = logadd(sums[label[s]], a[s] + now[s])
+                sums[label[s]] += part[s]
             for k in range(c.classes):
-                v = exp(c.x[at + k])
-                if sums[k] != -INFINITY:
-                    v -= exp(sums[k] + c.loss[n] - c.x[at + k])
-                c.gx[at + k] = c.g[n] * v
+                c.gx[at + k] = c.g[n] * (c.gx[at + k] - sums[k])
     free(beta)
-    free(sums)
 
 
 cdef tuple label_rows(Tensor targets, list lengths, Py_ssize_t classes, int64_t blank):
@@ -218,13 +217,15 @@ def ctc_loss(Tensor x, Tensor targets, list times, list lengths, int64_t blank):
             raise RuntimeError(f"ctc_loss(): Expected input_lengths to have value at most {x.sizes[0]}, but got value {value}")
     rows, _ = label_rows(targets, lengths, x.sizes[2], blank)
     c.steps, c.batch, c.classes, c.width = x.sizes[0], x.sizes[1], x.sizes[2], rows.sizes[1]
-    sizes[0], sizes[1], sizes[2] = c.batch, c.steps, c.width
+    sizes[0], sizes[1], sizes[2] = c.batch, c.steps, c.width + 2
     alpha = new_tensor(3, sizes, FLOAT64, x.dev)
     loss = new_tensor(1, &c.batch, FLOAT64, x.dev)
     c.x, c.alpha, c.loss, c.labels = <double *>p.ptr, <double *>alpha.ptr, <double *>loss.ptr, <int64_t *>rows.ptr
-    c.times, c.lengths = <int64_t *>time_row.ptr, <int64_t *>length_row.ptr
+    c.times, c.lengths, c.failed = <int64_t *>time_row.ptr, <int64_t *>length_row.ptr, False
     with nogil:
-        parallel_for(c.batch, 4096 // (c.steps * c.width + 1) + 1, ctc_forward, &c)
+        parallel_for(c.batch, 2048 // (c.steps * c.width + 1) + 1, ctc_forward, &c)
+    if c.failed:
+        raise MemoryError(f"ctc_loss: no memory for {c.width} states")
     return cast(loss, x.code), (p, rows, alpha, loss, time_row, length_row)
 
 
@@ -239,7 +240,7 @@ def ctc_loss_backward(Tensor g, tuple state, bint zero_infinity, int code):
     c.times, c.lengths, c.g, c.gx = <int64_t *>times.ptr, <int64_t *>lengths.ptr, <double *>q.ptr, <double *>gx.ptr
     c.zero_infinity, c.failed = zero_infinity, False
     with nogil:
-        parallel_for(c.batch, 4096 // (c.steps * c.width + 1) + 1, ctc_backward, &c)
+        parallel_for(c.batch, 2048 // (c.steps * (c.width + c.classes) + 1) + 1, ctc_backward, &c)
     if c.failed:
         raise MemoryError(f"ctc_loss: no memory for the backward sums of {c.classes} classes")
     return cast(gx, code)

@@ -15,4 +15,3 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
 cdef Tensor column_sum(Tensor g)               # sums over all but the last dimension
 cdef Tensor flat_rows(Tensor x)                # all but the last dimension as one
 cdef Tensor matrix_by_vector(Tensor a, Tensor x, int ta)
-cdef Tensor dot_plain(Tensor x, Tensor y, bint conj)

@@ -3,7 +3,7 @@
     mm(a, b, ta, tb)                 a @ b, 2-d;  ta, tb: 1 transposed, 2 conjugated, 3 both
     bmm(a, b, ta, tb)                the same for batches, which broadcast without copies
     addmm(c, a, b, beta, alpha)      beta * c + alpha * (a @ b), 2-d or batched; c broadcasts
-    mv(a, x, ta), dot(x, y, conj)    matrix by vector, vector by vector
+    mv(a, x, ta)                     matrix by vector
     linear(x, w, bias, activation)   activation(x @ w.T + bias) in one pass
 
 Operands have one dtype and sizes that fit; the callers in functional/ check them. Half types are summed in
@@ -339,17 +339,6 @@ cdef Tensor reshaped(Tensor x, int rank, const Py_ssize_t *sizes):
         step *= sizes[dim] if sizes[dim] > 1 else 1
     set_geometry(x, rank, sizes, steps)
     return x
-
-
-cdef Tensor dot_plain(Tensor x, Tensor y, bint conj):
-    cdef Tensor out = product(as_matrix(x, False), as_matrix(y, True), CONJUGATED if conj else 0, 0, None, 0, 1,
-                              ACT_NONE)
-    return reshaped(out, 0, NULL)
-
-
-def dot(Tensor x not None, Tensor y not None, bint conj=False):
-    """Sum of products of two vectors; with ``conj`` the first is conjugated."""
-    return dot_plain(x, y, conj)
 
 
 cdef Tensor linear_plain(Tensor x, Tensor w, Tensor bias, int activation):

@@ -21,7 +21,7 @@ NN_FUNCTIONAL = ["cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_
 
 
 def rows_of_classes(name, input, target):
-    """(logits [rows, classes], target [rows]) of any layout [N, C, d1, ...], and the target's shape."""
+    """(logits [N, C, d1, ...], target [N, d1, ...]): a single sample [C] gets its batch dimension."""
     if input.ndim == 0:
         raise RuntimeError(f"{name}(): input must have at least one dimension, got {description(input)}")
     if input.ndim == 1:
@@ -35,9 +35,7 @@ def rows_of_classes(name, input, target):
             raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size "
                              f"({target.size(0) if target.ndim else 0}). {message}")
         raise RuntimeError(message)
-    if input.ndim == 2:
-        return input, target
-    return input.transpose(1, -1).reshape(-1, input.size(1)), target.unsqueeze(1).transpose(1, -1).reshape(-1)
+    return input, target
 
 
 def classes_fit(input, target):
@@ -87,12 +85,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     rows, classes = rows_of_classes("cross_entropy", input, target)
     check_weight("cross_entropy", input, weight, rows.size(1))
     loss = apply(CrossEntropyLoss, rows, classes.long(), weight, ignore_index, float(label_smoothing), how)
-    if how != "none":
-        return loss
-    if input.ndim > 2:      # rows came with the class dimension swapped against the last
-        moved = list(target.unsqueeze(1).transpose(1, -1).shape)
-        return loss.reshape(moved).transpose(1, -1).squeeze(1)
-    return loss.reshape(target.shape)
+    return loss.reshape(target.shape) if how == "none" and input.ndim == 1 else loss
 
 
 def probability_loss(input, target, weight, ignore_index, how, smoothing):

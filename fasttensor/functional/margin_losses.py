@@ -1,9 +1,9 @@
-"""Losses that compare scores or distances with a margin, written over other functions."""
+"""Losses that compare scores or distances with a margin."""
 from fasttensor._core.tensor import description
-from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag, need_tensor, optional_tensor, real_number
+from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.reduce import Pick
+from fasttensor.autograd.rules.loss import MultiMarginLoss, MultilabelMarginLoss, multi_margin
 from fasttensor.functional.common import check_tensor, describe
 from fasttensor.functional.distance import pairwise_distance
 from fasttensor.functional.loss_arguments import need_common_shape, reduced, reduction_of
@@ -47,6 +47,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
         raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1:"
                            f" {input1.shape}, input2: {input2.shape}, target: {target.shape}")
     need_common_shape("margin_ranking_loss", input1, input2, target)
+    if input1.dtype.is_floating_point and input1.dtype is input2.dtype is target.dtype:
+        return reduced(FUNCTIONS["_margin_ranking"](input1, input2, target, margin=float(margin)), how)
     return reduced(positive(-target * (input1 - input2) + margin), how)
 
 
@@ -78,31 +80,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise RuntimeError(f"multi_margin_loss(): weight must be one-dimensional with {classes} elements, got {description(weight)}")
     if weight is not None and weight.dtype is not x.dtype:
         raise RuntimeError(f"multi_margin_loss(): expected weight of dtype {x.dtype.name} but found {description(weight)} for input {description(x)}")
-    check_classes("multi_margin_loss", y, 0, classes)
-    y = y.unsqueeze(1)
-    inside = positive(margin - apply(Pick, x, y, 1) + x)
-    if p == 2:
-        inside = inside * inside
-    if weight is not None:
-        inside = inside * apply(Pick, weight.unsqueeze(0).expand(x.size(0), classes), y, 1)
-    loss = inside.masked_fill(columns(x) == y, 0).sum(1) / classes
-    return summary(loss if input.ndim > 1 else loss.reshape(target.shape), how)
-
-
-def summary(loss, how):
-    """`reduced`, of which the mean over no samples is 0 here."""
-    return reduced(loss, how) if loss.numel() or how != "mean" else loss.sum()
-
-
-def columns(x):
-    from fasttensor.functional.ranges import arange
-    return arange(x.size(-1), device=x.device)
-
-
-def check_classes(name, y, low, classes):
-    y = all_samples(y)
-    if y.numel() and not y.is_meta and (int(y.min()) < low or int(y.max()) >= classes):
-        raise RuntimeError(f"{name}(): target out of range: expected {low} <= target < {classes}, got values from {int(y.min())} to {int(y.max())}")
+    if weight is not None and weight.requires_grad:         # the kernel has no gradient of the weights
+        loss = multi_margin(x, y, p, margin, weight, how)
+    else:
+        loss = apply(MultiMarginLoss, x, y, p, float(margin), weight, how)
+    return loss.reshape(target.shape) if how == "none" and input.ndim < 2 else loss
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -119,15 +101,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if target.dtype.name != "int64":
         raise RuntimeError(f"multilabel_margin_loss(): expected target of dtype int64, got {description(target)}: use .long()")
     x, t = (input.reshape(1, -1), target.reshape(1, -1)) if input.ndim < 2 else (input, target)
-    check_classes("multilabel_margin_loss", t, -1, x.size(1))
-    listed = (t >= 0).long().cumprod(1) == 1
-    t = t.clamp(min=0)
-    chosen = (t.unsqueeze(2) == columns(x)) & listed.unsqueeze(2)           # [N, list, C]
-    is_target = chosen.any(1)
-    pairs = positive(1 - (apply(Pick, x, t, 1).unsqueeze(2) - x.unsqueeze(1)))
-    pairs = pairs.masked_fill(is_target.unsqueeze(1), 0).masked_fill(~listed.unsqueeze(2), 0)
-    loss = pairs.sum(2).sum(1) / x.size(1)
-    return summary(loss if input.ndim > 1 else loss.reshape(()), how)
+    loss = apply(MultilabelMarginLoss, x, t, how)
+    return loss.reshape(()) if input.ndim < 2 else loss
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -137,7 +112,6 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     tensor(0.6931)
     """
     check_tensor("multilabel_soft_margin_loss", input, target)
-    from fasttensor.autograd.generated_functions import FUNCTIONS
     how = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     logsigmoid = FUNCTIONS["logsigmoid"]
     need_common_shape("multilabel_soft_margin_loss", input, target)

@@ -2,9 +2,9 @@
 PyTorch; only `outer` promotes."""
 
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.products import try_linear, try_mm, try_vector
+from fasttensor.autograd.products import try_linear, try_mm, try_vdot, try_vector
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.matmul import Bmm, Dot, Mm, Mv
+from fasttensor.autograd.rules.matmul import Bmm, Dot, Mm, Mv, Vdot
 from fasttensor.functional.common import give
 
 __all__ = ["bmm", "dot", "ger", "inner", "matmul", "mm", "mv", "outer", "vdot"]
@@ -160,8 +160,11 @@ def vdot(input, other, *, out=None):
     >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
     tensor(1.+0.j)
     """
+    result = try_vdot(input, other)
+    if result is not None:
+        return result if out is None else give(out, result, "vdot", True)
     check_vectors("vdot", input, other)
-    return give(out, apply(Dot, input.conj() if input.is_complex() else input, other), "vdot", True)
+    return give(out, apply(Vdot, input, other), "vdot", True)
 
 
 def inner(input, other, *, out=None):
@@ -170,6 +173,10 @@ def inner(input, other, *, out=None):
     >>> torch.inner(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])
     """
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and input.ndim == other.ndim == 1:
+        result = try_vector(input, other)
+        if result is not None:
+            return result if out is None else give(out, result, "inner", True)
     check_tensors("inner", input, other)
     if input.ndim == 0 or other.ndim == 0:
         return give(out, input * other, "inner")

@@ -4,16 +4,17 @@ import math
 from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import need_tensor, optional_tensor
 from fasttensor.autograd.rule import apply
-from fasttensor.autograd.rules.pool import MaxUnpool
+from fasttensor.autograd.rules.pool import FractionalMaxPool2d, FractionalMaxPool3d, MaxUnpool
 from fasttensor.functional.common import check_tensor
 from fasttensor.functional.conv import spread
-from fasttensor.functional.pool import MAX_RULES, avg_pool, check
+from fasttensor.functional.pool import avg_pool, check
 
 __all__ = []
 NN_FUNCTIONAL = ["lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
                  "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
                  "fractional_max_pool3d", "fractional_max_pool3d_with_indices"]
 METHODS = {}
+FRACTIONAL_RULES = {2: FractionalMaxPool2d, 3: FractionalMaxPool3d}
 
 
 def lp_pool(name, nd, input, norm_type, kernel_size, stride, ceil_mode):
@@ -118,13 +119,6 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
-def fractional_windows(sample, size, n, kernel):
-    """Window starts along one dimension for one random number in [0, 1): Graham, "Fractional Max-Pooling" (2014)."""
-    alpha = (size - kernel) / (n - 1) if n > 1 else 0.0
-    starts = [int((i + sample) * alpha) - int(sample * alpha) for i in range(n - 1)] + [size - kernel]
-    return starts, [s + kernel for s in starts], [kernel] * n, 1
-
-
 def fractional(name, nd, input, kernel_size, output_size, output_ratio, samples):
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -140,27 +134,12 @@ def fractional(name, nd, input, kernel_size, output_size, output_ratio, samples)
     for s, k, n in zip(sizes, kernel, out):
         if n < 1 or k < 1 or n + k - 1 > s:
             raise RuntimeError(f"{name}: pool size {kernel} and output size {out} are too large relative to the input {description(input)}")
-    planes = input.reshape(-1, *sizes)
     if samples is None:
         from fasttensor.functional.random import rand
-        samples = rand(planes.shape[0], nd)
+        samples = rand(math.prod(input.shape[:lead]), nd, dtype=input.dtype, device=input.device)
     elif samples.dim() != 3 or samples.shape[1] != input.shape[lead - 1] or samples.shape[2] != nd or (lead == 2 and samples.shape[0] != input.shape[0]):
         raise RuntimeError(f"{name}: expected _random_samples [N, C, {nd}] for input {description(input)}, got {description(samples)}")
-    numbers = samples.reshape(-1, nd).tolist()
-    values, indices = [], []
-    for plane, row in zip(planes.unbind(0), numbers):
-        # two-dimensional samples come as (width, height), PyTorch's order
-        row = row[::-1] if nd == 2 else row
-        lists = tuple([fractional_windows(u, s, n, k) for u, s, n, k in zip(row, sizes, out, kernel)])
-        value, index = apply(MAX_RULES[nd], plane, lists)
-        values.append(value)
-        indices.append(index)
-    from fasttensor.functional.joining import stack
-    shape = (*input.shape[:lead], *out)
-    if not values:
-        empty = input.new_empty(shape)
-        return empty, empty.long()
-    return stack(values).reshape(shape), stack(indices).reshape(shape)
+    return apply(FRACTIONAL_RULES[nd], input, samples.reshape(-1, nd), tuple(kernel), tuple(out))
 
 
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):

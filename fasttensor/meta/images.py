@@ -51,6 +51,12 @@ def max_pool(x, windows):
     return new(sizes, code_of(x)), new(sizes, INT64)
 
 
+def fractional_max_pool(x, samples, kernel, out):
+    together("fractional_max_pool", x, samples)
+    sizes = (*x.shape[:x.ndim - len(out)], *out)
+    return new(sizes, code_of(x)), new(sizes, INT64)
+
+
 def avg_pool(x, windows, divisor, count_padding):
     return new(_pooled(x, windows), code_of(x))
 

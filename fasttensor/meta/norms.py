@@ -26,7 +26,7 @@ def _rows(op, x, reduction, rows):
 
 def cross_entropy(x, target, weight, ignore, smoothing, reduction):
     together("cross_entropy", x, target, weight)
-    return _rows("cross_entropy", x, reduction, (x.shape[0],)), new((x.shape[0] + 1, 2), FLOAT64)
+    return _rows("cross_entropy", x, reduction, target.shape), new((target.numel() + 1, 2), FLOAT64)
 
 
 def cross_entropy_backward(g, x, target, weight, state, ignore, smoothing, reduction):
@@ -51,6 +51,24 @@ def ctc_loss(x, targets, times, lengths, blank):
 
 def ctc_loss_backward(g, state, zero_infinity, code):
     return new(state, code)
+
+
+def multi_margin_loss(x, target, p, margin, weight, reduction):
+    together("multi_margin_loss", x, target, weight)
+    return _rows("multi_margin_loss", x, reduction, target.shape)
+
+
+def multi_margin_loss_backward(g, x, target, p, margin, weight, reduction):
+    return like(x)
+
+
+def multilabel_margin_loss(x, target, reduction):
+    together("multilabel_margin_loss", x, target)
+    return _rows("multilabel_margin_loss", x, reduction, (x.shape[0],))
+
+
+def multilabel_margin_loss_backward(g, x, target, reduction):
+    return like(x)
 
 
 def _width(x):

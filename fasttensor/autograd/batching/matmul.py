@@ -38,6 +38,10 @@ def dot(level, rule, x, y):
     return a.unsqueeze(1).matmul(b.unsqueeze(2)).reshape(level.size)
 
 
+def vdot(level, rule, x, y):
+    return dot(level, rule, x.conj(), y)
+
+
 def addmm(level, rule, c, a, b, beta, alpha):
     product = mm(level, rule, a, b) if value_at(a, level) is not None or value_at(b, level) is not None else a.matmul(b).unsqueeze(0)
     if not (product.is_floating_point() or product.is_complex()):
@@ -108,4 +112,4 @@ def linear(level, x, weight, bias):
     return y + b.reshape((level.size,) + (1,) * (x.dim() - 1) + (b.shape[1],))
 
 
-RULES = {"Mm": mm, "Bmm": bmm, "Mv": mv, "Dot": dot, "Addmm": addmm, "Baddbmm": baddbmm}
+RULES = {"Mm": mm, "Bmm": bmm, "Mv": mv, "Dot": dot, "Vdot": vdot, "Addmm": addmm, "Baddbmm": baddbmm}

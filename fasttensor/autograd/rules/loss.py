@@ -2,7 +2,9 @@
 from fasttensor._core.dispatch import backend
 from fasttensor.autograd.api import grad
 from fasttensor.autograd.generated_functions import FUNCTIONS
-from fasttensor.autograd.rule import Rule, recording
+from fasttensor.autograd.rule import Rule, apply, recording
+from fasttensor.autograd.rules.again import gradients_again
+from fasttensor.autograd.rules.reduce import Pick
 
 where = FUNCTIONS["where"]
 IMPOSSIBLE = -1e30      # the logarithm of no probability at all, whose differences are still numbers
@@ -76,3 +78,68 @@ class CtcLoss(Rule):
         # PyTorch's gradient takes the probabilities to sum to one at every step: their part is added
         steps = times.new_ones((x.size(0), 1)).cumsum(0) <= times
         return (gx + where(steps.unsqueeze(2), wide.exp() * g.unsqueeze(1), 0.0)).to(x.dtype), *rest
+
+
+def _summary(losses, reduction):
+    if reduction == "none":
+        return losses
+    return losses.mean() if reduction == "mean" and losses.numel() else losses.sum()
+
+
+def _columns(x):
+    return x.new_ones((x.size(1),)).cumsum(0).long() - 1
+
+
+def multi_margin(x, target, p, margin, weight, reduction):
+    """The loss over tensors, to be differentiated twice: scores [N, C], int64 targets [N]."""
+    y = target.unsqueeze(1)
+    inside = (margin - apply(Pick, x, y, 1) + x).relu()
+    if p == 2:
+        inside = inside * inside
+    if weight is not None:
+        inside = inside * apply(Pick, weight.unsqueeze(0).expand(x.shape), y, 1)
+    return _summary(inside.masked_fill(_columns(x) == y, 0).sum(1) / x.size(1), reduction)
+
+
+def multilabel_margin(x, target, reduction):
+    """The loss over tensors, to be differentiated twice: scores [N, C], int64 lists of targets [N, C] that end at -1."""
+    listed = (target >= 0).long().cumprod(1) == 1
+    t = target.clamp(min=0)
+    chosen = (t.unsqueeze(2) == _columns(x)) & listed.unsqueeze(2)          # [N, list, C]
+    pairs = (1 - (apply(Pick, x, t, 1).unsqueeze(2) - x.unsqueeze(1))).relu()
+    pairs = pairs.masked_fill(chosen.any(1).unsqueeze(1), 0).masked_fill(~listed.unsqueeze(2), 0)
+    return _summary(pairs.sum(2).sum(1) / x.size(1), reduction)
+
+
+class MultiMarginLoss(Rule):
+    @staticmethod
+    def forward(ctx, x, target, p, margin, weight, reduction):
+        ctx.save(x, target, weight)
+        ctx.args = p, margin, reduction
+        return backend(x).multi_margin_loss(x, target, p, margin, weight, reduction)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, target, weight = ctx.saved
+        p, margin, reduction = ctx.args
+        if not recording():
+            gx = backend(x).multi_margin_loss_backward(g, x, target, p, margin, weight, reduction)
+        else:
+            gx, = gradients_again(lambda y: multi_margin(y, target, p, margin, weight, reduction), (x,), (True,), (g,))
+        return gx, *(None,) * 5
+
+
+class MultilabelMarginLoss(Rule):
+    @staticmethod
+    def forward(ctx, x, target, reduction):
+        ctx.save(x, target)
+        ctx.reduction = reduction
+        return backend(x).multilabel_margin_loss(x, target, reduction)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, target = ctx.saved
+        if not recording():
+            return backend(x).multilabel_margin_loss_backward(g, x, target, ctx.reduction), None, None
+        gx, = gradients_again(lambda y: multilabel_margin(y, target, ctx.reduction), (x,), (True,), (g,))
+        return gx, None, None

@@ -126,6 +126,20 @@ class Dot(Rule):
         )
 
 
+class Vdot(Rule):
+    """sum(conj(x) y), the first vector conjugated as it is read."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save(x, y)
+        return backend(x).dot(x, y, True)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved
+        return g.conj() * y if ctx.needs_input_grad[0] else None, g * x if ctx.needs_input_grad[1] else None
+
+
 class Unit(Rule):
     """The zeroth power of x: the unit matrix, whose gradient is zero."""
 

@@ -38,6 +38,28 @@ class AdaptiveMaxPool3d(MaxPool):
     name = "AdaptiveMaxPool3DBackward0"
 
 
+class FractionalMaxPool2d(Rule):
+    """Values and indices of windows at random places: `samples` has numbers for each plane of x."""
+    name = "FractionalMaxPool2DBackward0"
+
+    @staticmethod
+    def forward(ctx, x, samples, kernel, out):
+        values, indices = backend(x).fractional_max_pool(x, samples, kernel, out)
+        if ctx.needs_input_grad[0]:
+            ctx.save(indices)
+            ctx.sizes = tuple(x.shape)[-len(out):]
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, g, _):
+        indices, = ctx.saved
+        return (None if g is None else apply(MaxScatter, g, indices, ctx.sizes)), None, None, None
+
+
+class FractionalMaxPool3d(FractionalMaxPool2d):
+    name = "FractionalMaxPool3DBackward0"
+
+
 class MaxScatter(Rule):
     """Adds values at indices of zeroed planes."""
     name = "MaxPoolBackwardBackward0"

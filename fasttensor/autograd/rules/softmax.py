@@ -40,7 +40,7 @@ class LogSoftmax(Rule):
 
 
 class CrossEntropyLoss(Rule):
-    """Cross entropy of logits [rows, classes] against class indices, without the log_softmax in memory."""
+    """Cross entropy of logits [N, C, ...] against class indices, without the log_softmax in memory."""
     name = "NllLossBackward0"
     saves = (None, "target", "weight", None)
 
