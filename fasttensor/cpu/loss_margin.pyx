@@ -137,9 +137,9 @@ def multi_margin_loss_backward(Tensor g, Tensor x, Tensor target, int p, double 
     """Gradient of the scores."""
     cdef Job s
     cdef Tensor q = plain(x), t = contiguous(target), w = cast(contiguous(weight), q.code) if weight is not None else None
-    cdef Tensor gx = new_like(q, q.code), scales
+    cdef Tensor gx = new_like(q, q.code), _scales
     prepare(&s, q, t, w, "multi_margin_loss", 0)
-    scales = take_gradient(&s, g, t.count, reduction)
+    _scales = take_gradient(&s, g, t.count, reduction)
     s.gx, s.margin, s.square = gx.ptr, margin, p == 2
     with nogil:
         parallel_for(t.count, 32768 // (s.n + 1) + 1, margin_back_chunk, &s)
@@ -160,9 +160,9 @@ def multilabel_margin_loss(Tensor x, Tensor target, str reduction):
 def multilabel_margin_loss_backward(Tensor g, Tensor x, Tensor target, str reduction):
     """Gradient of the scores."""
     cdef Job s
-    cdef Tensor q = plain(x), t = contiguous(target), gx = new_like(q, q.code), scales
+    cdef Tensor q = plain(x), t = contiguous(target), gx = new_like(q, q.code), _scales
     prepare(&s, q, t, None, "multilabel_margin_loss", -1)
-    scales = take_gradient(&s, g, x.sizes[0], reduction)
+    _scales = take_gradient(&s, g, x.sizes[0], reduction)
     s.gx = gx.ptr
     with nogil:
         parallel_for(x.sizes[0], 32768 // (s.n * s.n + 1) + 1, labels_chunk, &s)
