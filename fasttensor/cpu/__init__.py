@@ -131,7 +131,7 @@ KERNELS = {
     **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu", "randperm"), "sample"),
     **dict.fromkeys(("standard_gamma_grad", "dirichlet_grad"), "sample_grad"),
     **dict.fromkeys(
-        ("getrf", "gesv", "inverse", "potrf", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"),
+        ("getrf", "gesv", "inverse", "potrf", "potri", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"),
         "linalg",
     ),
     **dict.fromkeys(("gesdd", "syevd", "geev", "least_squares"), "linalg_spectral"),

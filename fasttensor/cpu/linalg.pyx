@@ -1,4 +1,4 @@
-"""Factorisations and triangular solutions on LAPACK: LU, Cholesky, QR, LDL.
+"""Factorisations and triangular solutions: LU, Cholesky, QR; of complex matrices and LDL on LAPACK, the others by `factor`.
 
 Arguments are batches of matrices of any strides; results are column-major, as PyTorch's. `info` holds one
 int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
@@ -9,9 +9,10 @@ int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
     tensor([1, 2], dtype=torch.int32)
 """
 from libc.string cimport memcpy, memset
-from fasttensor._core.dtype cimport FLOAT32, INT32, COMPLEX64, ITEMSIZE
+from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT32, COMPLEX64, ITEMSIZE
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, new_tensor
+from fasttensor.cpu cimport factor
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:
@@ -35,8 +36,11 @@ ctypedef int (*ormqr_fn)(int, char, char, int, int, int, void *, int, void *, vo
 ctypedef int (*sytrf_fn)(int, char, int, void *, int, int *) noexcept nogil
 ctypedef int (*sytrs_fn)(int, char, int, int, void *, int, int *, void *, int) noexcept nogil
 ctypedef void (*trsm_fn)(int, int, int, int, int, int, int, void *, void *, int, void *, int) noexcept nogil
-ctypedef void (*trsm_real)(int, int, int, int, int, int, int, double, void *, int, void *, int) noexcept nogil
-ctypedef void (*trsm_single)(int, int, int, int, int, int, int, float, void *, int, void *, int) noexcept nogil
+
+
+cdef void *complex_routine(str name, int code) except? NULL:
+    """LAPACK's routine for complex matrices; real ones need none."""
+    return routine(name, name, code) if code >= COMPLEX64 else NULL
 
 
 cdef inline int lead(Py_ssize_t rows) noexcept nogil:
@@ -46,8 +50,16 @@ cdef inline int lead(Py_ssize_t rows) noexcept nogil:
 cdef void getrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
+    cdef char *a
+    cdef int *pivots
     for b in range(begin, end):
-        t.info[b] = (<getrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.p[0] + b * t.step[0], lead(t.m), <int *>(t.p[1] + b * t.step[1]))
+        a, pivots = t.p[0] + b * t.step[0], <int *>(t.p[1] + b * t.step[1])
+        if t.code == FLOAT32:
+            t.info[b] = factor.lu(t.m, t.n, <float *>a, t.m, pivots)
+        elif t.code == FLOAT64:
+            t.info[b] = factor.lu(t.m, t.n, <double *>a, t.m, pivots)
+        else:
+            t.info[b] = (<getrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, a, lead(t.m), pivots)
 
 
 def getrf(Tensor x, bint transposed=False):
@@ -56,7 +68,7 @@ def getrf(Tensor x, bint transposed=False):
     cdef Tensor a = rows(x) if transposed else columns(x)
     t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
     cdef Tensor pivots = batch_of(x, 2, INT32, min(t.m, t.n), -1)
-    t.fn = routine("getrf_work", "getrf_work", a.code)
+    t.code, t.fn = a.code, complex_routine("getrf_work", a.code)
     operand(&t, 0, a, 2)
     operand(&t, 1, pivots, 1)
     info = run(&t, a, getrf_range)
@@ -66,9 +78,21 @@ def getrf(Tensor x, bint transposed=False):
 cdef void gesv_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
+    cdef char *a
+    cdef char *x
+    cdef int *pivots
     for b in range(begin, end):
-        t.info[b] = (<gesv_fn>t.fn)(COLUMN_MAJOR, t.n, t.k, t.p[0] + b * t.step[0], lead(t.n), <int *>(t.p[1] + b * t.step[1]),
-                                    t.p[2] + b * t.step[2], lead(t.n))
+        a, pivots, x = t.p[0] + b * t.step[0], <int *>(t.p[1] + b * t.step[1]), t.p[2] + b * t.step[2]
+        if t.code == FLOAT32:
+            t.info[b] = factor.lu(t.n, t.n, <float *>a, t.n, pivots)
+            if not t.info[b]:
+                factor.lu_solve(t.n, t.k, <float *>a, t.n, pivots, <float *>x, t.n)
+        elif t.code == FLOAT64:
+            t.info[b] = factor.lu(t.n, t.n, <double *>a, t.n, pivots)
+            if not t.info[b]:
+                factor.lu_solve(t.n, t.k, <double *>a, t.n, pivots, <double *>x, t.n)
+        else:
+            t.info[b] = (<gesv_fn>t.fn)(COLUMN_MAJOR, t.n, t.k, a, lead(t.n), pivots, x, lead(t.n))
 
 
 def inverse(Tensor x):
@@ -85,7 +109,7 @@ def inverse(Tensor x):
         for i in range(1, b.count // (n * n)):
             memcpy(b.ptr + i * n * n * item, b.ptr, n * n * item)
     t.n = t.k = <int>n
-    t.fn = routine("gesv_work", "gesv_work", a.code)
+    t.code, t.fn = a.code, complex_routine("gesv_work", a.code)
     operand(&t, 0, a, 2)
     operand(&t, 1, pivots, 1)
     operand(&t, 2, b, 2)
@@ -99,7 +123,7 @@ def gesv(Tensor x, Tensor y):
     cdef Tensor a = columns(x), b = columns(y)
     t.n, t.k = <int>a.sizes[a.rank - 1], <int>b.sizes[b.rank - 2]
     cdef Tensor pivots = batch_of(x, 2, INT32, t.n, -1)
-    t.fn = routine("gesv_work", "gesv_work", a.code)
+    t.code, t.fn = a.code, complex_routine("gesv_work", a.code)
     operand(&t, 0, a, 2)
     operand(&t, 1, pivots, 1)
     operand(&t, 2, b, 2)
@@ -121,54 +145,86 @@ cdef bint is_infinite_at(const char *p, int code) noexcept nogil:
 
 cdef void potrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
-    cdef Py_ssize_t b, i, n = t.n, item = t.code
+    cdef Py_ssize_t b, i, n = t.n, item = ITEMSIZE[t.code]
     cdef char *a
     for b in range(begin, end):
         a = t.p[0] + b * t.step[0]
-        t.info[b] = (<potrf_fn>t.fn)(COLUMN_MAJOR, t.f1, t.n, a, lead(t.n))
+        if t.code == FLOAT32:
+            t.info[b] = factor.cholesky(n, <float *>a, n)
+        elif t.code == FLOAT64:
+            t.info[b] = factor.cholesky(n, <double *>a, n)
+        else:
+            t.info[b] = (<potrf_fn>t.fn)(COLUMN_MAJOR, b"L", t.n, a, lead(t.n))
         for i in range(n):
             # LAPACK asks whether a pivot is not positive, which NaN passes
-            if t.info[b] == 0 and is_nan_at(a + i * (n + 1) * item, t.m):
+            if t.info[b] == 0 and is_nan_at(a + i * (n + 1) * item, t.code):
                 t.info[b] = <int>(i + 1)
-            elif t.info[b] == 0 and i + 1 < n and is_infinite_at(a + i * (n + 1) * item, t.m):
+            elif t.info[b] == 0 and i + 1 < n and is_infinite_at(a + i * (n + 1) * item, t.code):
                 t.info[b] = <int>(i + 2)        # what is divided by it is not positive
         for i in range(n):
-            if t.f1 == b"U":
-                memset(a + (i * n + i + 1) * item, 0, (n - i - 1) * item)
-            else:
-                memset(a + i * n * item, 0, i * item)
+            memset(a + i * n * item, 0, i * item)
 
 
 def potrf(Tensor x, bint upper):
-    """The Cholesky factor, info. Row-major memory is the transpose to LAPACK, whose upper factor is the lower one's transpose."""
+    """The Cholesky factor, info. In row-major memory an upper factor is the lower one of the transpose."""
     cdef Task t
-    cdef Tensor a = rows(x)
-    t.n, t.f1, t.code = <int>a.sizes[a.rank - 1], b"L" if upper else b"U", ITEMSIZE[a.code]
-    t.m = a.code
-    t.fn = routine("potrf_work", "potrf_work", a.code)
+    cdef Tensor a = rows(x) if upper else columns(x)
+    t.n, t.code = <int>a.sizes[a.rank - 1], a.code
+    t.fn = complex_routine("potrf_work", a.code)
     operand(&t, 0, a, 2)
     info = run(&t, a, potrf_range)
-    return a, info
+    return a if upper else turned(a), info
+
+
+cdef void potri_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Task *t = <Task *>context
+    cdef Py_ssize_t b
+    cdef char *a
+    cdef char *y
+    for b in range(begin, end):
+        a, y = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
+        if t.code == FLOAT32:
+            t.info[b] = factor.lower_square(t.n, <float *>a, t.n, <float *>y)
+        else:
+            t.info[b] = factor.lower_square(t.n, <double *>a, t.n, <double *>y)
+
+
+def potri(Tensor x, bint upper):
+    """The inverse of what has the real Cholesky factor x."""
+    cdef Task t
+    cdef Tensor a = rows(x) if upper else columns(x)
+    cdef Tensor y = new_tensor(x.rank, x.sizes, x.code, x.dev)
+    t.n, t.code = <int>a.sizes[a.rank - 1], a.code
+    operand(&t, 0, a, 2)
+    operand(&t, 1, y, 2)
+    run(&t, a, potri_range)
+    return y
 
 
 cdef void trsm_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
+    cdef Py_ssize_t b, m = t.m, n = t.n
     cdef char *a
     cdef char *x
     cdef double one[2]
     cdef float one_f[2]
     cdef int side = t.f1 + 100, uplo = t.f2 + 100, unit = t.f3 + 100
+    cdef bint upper = uplo == UPPER, ones = unit == UNIT
     one[0] = one_f[0] = 1
     one[1] = one_f[1] = 0
     for b in range(begin, end):
         a, x = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
-        if t.code == 8:
-            (<trsm_single>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, 1, a, t.ld, x, lead(t.m))
-        elif t.code == 9:
-            (<trsm_real>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, 1, a, t.ld, x, lead(t.m))
+        if t.code == FLOAT32 and side == LEFT:
+            factor.solve(m, n, <float *>a, 1, t.ld, upper, ones, <float *>x, 1, m)
+        elif t.code == FLOAT32:         # of the transposes, whose upper triangle is the lower one
+            factor.solve(n, m, <float *>a, t.ld, 1, not upper, ones, <float *>x, m, 1)
+        elif t.code == FLOAT64 and side == LEFT:
+            factor.solve(m, n, <double *>a, 1, t.ld, upper, ones, <double *>x, 1, m)
+        elif t.code == FLOAT64:
+            factor.solve(n, m, <double *>a, t.ld, 1, not upper, ones, <double *>x, m, 1)
         else:
-            (<trsm_fn>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, <void *>one_f if t.code == 10 else <void *>one, a, t.ld, x, lead(t.m))
+            (<trsm_fn>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, <void *>one_f if t.code == COMPLEX64 else <void *>one,
+                            a, t.ld, x, lead(t.m))
 
 
 def trsm(Tensor x, Tensor y, bint upper, bint left, bint unit):
@@ -178,7 +234,7 @@ def trsm(Tensor x, Tensor y, bint upper, bint left, bint unit):
     t.code, t.ld = a.code, lead(a.sizes[a.rank - 1])
     t.m, t.n = <int>b.sizes[b.rank - 1], <int>b.sizes[b.rank - 2]
     t.f1, t.f2, t.f3 = (LEFT if left else RIGHT) - 100, (UPPER if upper else LOWER) - 100, (UNIT if unit else NON_UNIT) - 100
-    t.fn = blas_routine("trsm", a.code)
+    t.fn = blas_routine("trsm", a.code) if a.code >= COMPLEX64 else NULL
     operand(&t, 0, a, 2)
     operand(&t, 1, b, 2)
     if b.count:
@@ -189,8 +245,16 @@ def trsm(Tensor x, Tensor y, bint upper, bint left, bint unit):
 cdef void geqrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
+    cdef char *a
+    cdef char *tau
     for b in range(begin, end):
-        t.info[b] = (<geqrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1])
+        a, tau = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
+        if t.code == FLOAT32:
+            t.info[b] = factor.qr(t.m, t.n, <float *>a, t.m, <float *>tau)
+        elif t.code == FLOAT64:
+            t.info[b] = factor.qr(t.m, t.n, <double *>a, t.m, <double *>tau)
+        else:
+            t.info[b] = (<geqrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, a, lead(t.m), tau)
 
 
 def geqrf(Tensor x):
@@ -199,7 +263,7 @@ def geqrf(Tensor x):
     cdef Tensor a = columns(x)
     t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
     cdef Tensor tau = batch_of(x, 2, a.code, min(t.m, t.n), -1)
-    t.fn = routine("geqrf", "geqrf", a.code)
+    t.code, t.fn = a.code, complex_routine("geqrf", a.code)
     operand(&t, 0, a, 2)
     operand(&t, 1, tau, 1)
     info = run(&t, a, geqrf_range)
@@ -209,8 +273,16 @@ def geqrf(Tensor x):
 cdef void orgqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
+    cdef char *a
+    cdef char *tau
     for b in range(begin, end):
-        t.info[b] = (<orgqr_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.k, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1])
+        a, tau = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
+        if t.code == FLOAT32:
+            t.info[b] = factor.qr_columns(t.m, t.n, t.k, <float *>a, t.m, <float *>tau)
+        elif t.code == FLOAT64:
+            t.info[b] = factor.qr_columns(t.m, t.n, t.k, <double *>a, t.m, <double *>tau)
+        else:
+            t.info[b] = (<orgqr_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.k, a, lead(t.m), tau)
 
 
 def orgqr(Tensor x, Tensor factors):
@@ -219,7 +291,7 @@ def orgqr(Tensor x, Tensor factors):
     cdef Tensor a = columns(x)
     cdef Tensor tau = factors.contiguous()
     t.m, t.n, t.k = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2], <int>tau.sizes[tau.rank - 1]
-    t.fn = routine("orgqr", "ungqr", a.code)
+    t.code, t.fn = a.code, complex_routine("ungqr", a.code)
     operand(&t, 0, a, 2)
     operand(&t, 1, tau, 1)
     info = run(&t, a, orgqr_range)
@@ -229,9 +301,23 @@ def orgqr(Tensor x, Tensor factors):
 cdef void ormqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
     cdef Py_ssize_t b
+    cdef Py_ssize_t m = t.m, n = t.n
+    cdef bint transpose = t.f2 != b"N", left = t.f1 == b"L"
+    cdef char *a
+    cdef char *tau
+    cdef char *c
     for b in range(begin, end):
-        t.info[b] = (<ormqr_fn>t.fn)(COLUMN_MAJOR, t.f1, t.f2, t.m, t.n, t.k, t.p[0] + b * t.step[0], t.ld, t.p[1] + b * t.step[1],
-                                     t.p[2] + b * t.step[2], lead(t.m))
+        a, tau, c = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1], t.p[2] + b * t.step[2]
+        if t.code == FLOAT32 and left:
+            t.info[b] = factor.qr_apply(m, t.k, <float *>a, t.ld, <float *>tau, transpose, <float *>c, 1, m, n)
+        elif t.code == FLOAT32:         # c Q is the transpose of Q^T c^T
+            t.info[b] = factor.qr_apply(n, t.k, <float *>a, t.ld, <float *>tau, not transpose, <float *>c, m, 1, m)
+        elif t.code == FLOAT64 and left:
+            t.info[b] = factor.qr_apply(m, t.k, <double *>a, t.ld, <double *>tau, transpose, <double *>c, 1, m, n)
+        elif t.code == FLOAT64:
+            t.info[b] = factor.qr_apply(n, t.k, <double *>a, t.ld, <double *>tau, not transpose, <double *>c, m, 1, m)
+        else:
+            t.info[b] = (<ormqr_fn>t.fn)(COLUMN_MAJOR, t.f1, t.f2, t.m, t.n, t.k, a, t.ld, tau, c, lead(t.m))
 
 
 def ormqr(Tensor x, Tensor factors, Tensor other, bint left, bint transpose):
@@ -243,7 +329,7 @@ def ormqr(Tensor x, Tensor factors, Tensor other, bint left, bint transpose):
     t.ld = lead(a.sizes[a.rank - 1])
     t.f1 = b"L" if left else b"R"
     t.f2 = b"N" if not transpose else b"C" if a.code >= COMPLEX64 else b"T"
-    t.fn = routine("ormqr", "unmqr", a.code)
+    t.code, t.fn = a.code, complex_routine("unmqr", a.code)
     operand(&t, 0, a, 2)
     operand(&t, 1, tau, 1)
     operand(&t, 2, c, 2)

@@ -191,7 +191,11 @@ class CholeskySolve(Rule):
 class CholeskyInverse(Rule):
     @staticmethod
     def forward(ctx, factor, upper):
-        y = CholeskySolve.forward(ctx, one_like(factor).expand(factor.shape), factor, upper)
+        if factor.is_complex() or factor.is_meta:
+            return CholeskySolve.forward(ctx, one_like(factor).expand(factor.shape), factor, upper)
+        y = backend(factor).potri(factor, upper)
+        ctx.save(factor, y)
+        ctx.upper = upper
         return y
 
     @staticmethod
