@@ -230,3 +230,71 @@ def test_what_has_no_inverse_is_not_finite():
     for b in (ft.ones(2, 2, 1), ft.ones(2, 2)):
         x, info = ft.linalg.solve_ex(a, b)
         assert info.tolist() == [1, 0] and x[0].isnan().all() and ft.equal(x[1], b[1])
+
+
+def blocked(m, n, dtype):
+    """A matrix of several panels whose elements are small whole numbers."""
+    i, j = ft.arange(m).unsqueeze(1), ft.arange(n)
+    return ((i * 7 + j * 13 + i * j * 3) % 11 - 5 + 9 * (i == j)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [ft.float32, ft.float64])
+@pytest.mark.parametrize("shape", [(33, 33), (130, 131), (100, 64), (64, 100), (17, 200), (200, 17), (0, 3), (3, 0)])
+def test_factors_of_several_panels(shape, dtype):
+    a = blocked(*shape, dtype)
+    m, n = shape
+    p, lower, upper = L.lu(a)
+    same(p @ lower @ upper, a) if a.numel() else None
+    assert float(lower.abs().amax()) <= 1 if a.numel() else lower.shape == (m, min(m, n))
+    q, r = L.qr(a)
+    if a.numel():
+        same(q @ r, a, 10)
+        same(q.mT @ q, ft.eye(min(m, n), dtype=dtype))
+        packed, tau = ft.geqrf(a)
+        whole, other = L.qr(a, "complete").Q, blocked(m, 9, dtype)
+        for left, transpose, expected in ((True, False, whole @ other), (True, True, whole.mT @ other), (False, False, other.mT @ whole),
+                                          (False, True, other.mT @ whole.mT)):
+            same(ft.ormqr(packed, tau, other if left else other.mT, left, transpose), expected, 10)
+
+
+@pytest.mark.parametrize("dtype", [ft.float32, ft.float64])
+@pytest.mark.parametrize("n", [1, 31, 33, 64, 130])
+def test_systems_of_several_panels(n, dtype):
+    a = blocked(n, n, dtype)
+    spd = a @ a.mT + n * ft.eye(n, dtype=dtype)
+    spd = spd / float(spd.abs().amax())
+    for upper in (False, True):
+        other = ft.ones_like(spd).tril(-1) if upper else ft.ones_like(spd).triu(1)
+        hidden = spd.masked_fill(other > 0, ft.nan)
+        c = L.cholesky(hidden, upper=upper)             # the other triangle is not read
+        same(c.mT @ c if upper else c @ c.mT, spd)
+        same(ft.cholesky_inverse(c, upper) @ spd, ft.eye(n, dtype=dtype), 100)
+    for k in (1, 17, 300):
+        b = blocked(n, k, dtype)
+        same(spd @ L.solve(spd, b), b, 1000)
+        for upper, left, unit in ((u, w, d) for u in (False, True) for w in (False, True) for d in (False, True)):
+            t = (a / (9 * n) + ft.eye(n, dtype=dtype)).contiguous()
+            x = L.solve_triangular(t, b if left else b.mT, upper=upper, left=left, unitriangular=unit)
+            t = t.triu(1) if upper else t.tril(-1)
+            t = t + (ft.eye(n, dtype=dtype) if unit else ft.eye(n, dtype=dtype) * (a / (9 * n) + 1).diagonal())
+            same(t @ x if left else x @ t, b if left else b.mT, 10)
+
+
+def test_pivots_and_infos_as_lapack_s():
+    lu, pivots, info = L.lu_factor_ex(ft.tensor([[0.0, 2.0, 2.0], [-4.0, 2.0, 6.0], [4.0, 2.0, 3.0]]))
+    assert lu.tolist() == [[-4, 2, 6], [-1, 4, 9], [0, 0.5, -2.5]] and pivots.tolist() == [2, 3, 3] and info == 0
+    assert L.lu_factor_ex(ft.ones(40, 40))[2].item() == 2 and L.inv_ex(ft.zeros(3, 3)).info.item() == 1
+    nan = ft.tensor([[ft.nan, 0.0], [0.0, 1.0]])
+    assert L.lu_factor_ex(nan)[1].tolist() == [1, 2] and L.det(nan).isnan() and L.det(nan.flip(0)).isnan()
+    a = -ft.eye(100)
+    a[77, 77] = 1
+    assert L.cholesky_ex(-a).info.item() == 78
+    # a column that is zero below its diagonal keeps its sign, others give theirs up
+    packed, tau = ft.geqrf(ft.tensor([[2.0, 1.0], [0.0, 3.0]]))
+    assert packed.tolist() == [[2, 1], [0, 3]] and tau.tolist() == [0, 0]
+    packed, tau = ft.geqrf(ft.tensor([[3.0], [4.0]]))
+    assert packed.tolist() == [[-5], [0.5]] and tau.item() == pytest.approx(1.6)
+    for scale in (1e-40, 1e-30, 1e30):
+        q, r = L.qr(ft.tensor([[3.0, 1.0], [4.0, 0.0]]) * scale)
+        assert q.abs().tolist() == [[pytest.approx(0.6, rel=1e-4), pytest.approx(0.8, rel=1e-4)], [pytest.approx(0.8, rel=1e-4), pytest.approx(0.6, rel=1e-4)]]
+        assert abs(r[0, 0].item()) == pytest.approx(5 * scale, rel=1e-4)

@@ -18,13 +18,21 @@
 #define FT_CAT(a, b) FT_CAT2(a, b)
 #define NAME(x) FT_CAT(x, FT_SUFFIX)
 
+/* libm's hypot costs as much as a short column */
+static inline float ft_hypotf(float a, float b) { return (float)sqrt((double)a * a + (double)b * b); }
+static inline double ft_hypot(double a, double b) {
+  const double sum = a * a + b * b;
+  return sum > 1e-270 && sum < 1e270 ? sqrt(sum) : hypot(a, b);
+}
+
 /* SAFE: sums of squares from here to its reciprocal have lost nothing. TINY: the least length of a reflection
    whose reciprocal and whose square roots of squares are safe, a power of two. */
 #define FT_T float
 #define FT_INT int32_t
 #define FT_SUFFIX f32
 #define FT_SQRT sqrtf
-#define FT_HYPOT hypotf
+#define FT_HYPOT ft_hypotf
+#define FT_PLACES {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 #define FT_SAFE 1e-28f
 #define FT_TINY 0x1p-100f
 #include "factor_loops.h"
@@ -32,7 +40,8 @@
 #define FT_INT int64_t
 #define FT_SUFFIX f64
 #define FT_SQRT sqrt
-#define FT_HYPOT hypot
+#define FT_HYPOT ft_hypot
+#define FT_PLACES {0, 1, 2, 3, 4, 5, 6, 7}
 #define FT_SAFE 1e-270
 #define FT_TINY 0x1p-960
 #include "factor_loops.h"

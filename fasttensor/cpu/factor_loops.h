@@ -10,16 +10,15 @@ typedef FT_INT NAME(i) __attribute__((vector_size(64)));
 
 /* The places of a vector whose first element has the index `from`: all ones where the index is at least `least`. */
 static inline NAME(i) NAME(since)(ptrdiff_t from, ptrdiff_t least) {
-  NAME(i) place;
-  for (int e = 0; e < L; e++) place[e] = e;
+  const NAME(i) place = FT_PLACES;
   return place >= (FT_INT)(least - from);
 }
 
 static inline FT_T NAME(total)(V x) {
-  FT_T s = 0;
-  for (int half = L / 2; half; half /= 2)
-    for (int e = 0; e < half; e++) x[e] += x[e + half];
-  return s + x[0];
+  const NAME(i) place = FT_PLACES;
+#pragma GCC unroll 4
+  for (int half = L / 2; half; half /= 2) x += __builtin_shuffle(x, place ^ half);
+  return x[0];
 }
 
 /* Columns of a into columns of whole vectors, zeros below, and back. */
@@ -149,9 +148,19 @@ static FT_T NAME(length)(const FT_T *x, ptrdiff_t n) {
   return (FT_T)(most * sqrt(again));
 }
 
-/* w[:, k] -= t (v . w[:, k]) v for n columns: a reflection. Rows begin..m, whole vectors. */
-static inline void NAME(reflect)(FT_T *w, ptrdiff_t ldw, const FT_T *v, FT_T t, ptrdiff_t begin, ptrdiff_t m, ptrdiff_t n) {
+/* A column of `reflect` that is not finite: without the zeros of v, whose products with infinities would spread. */
+static void NAME(reflect_one)(FT_T *w, const FT_T *v, FT_T t, ptrdiff_t from, ptrdiff_t m) {
+  FT_T s = 0;
+  for (ptrdiff_t i = from; i < m; i++) s += v[i] * w[i];
+  s *= t;
+  for (ptrdiff_t i = from; i < m; i++) w[i] -= v[i] * s;
+}
+
+/* w[:, k] -= t (v . w[:, k]) v for n columns of m rows, v zero above row `from` and below row m: a reflection. */
+static inline void NAME(reflect)(FT_T *w, ptrdiff_t ldw, const FT_T *v, FT_T t, ptrdiff_t from, ptrdiff_t m, ptrdiff_t n) {
+  const ptrdiff_t begin = from - from % L;
   ptrdiff_t k = 0;
+  if (t == 0) return;
   for (; k + 4 <= n; k += 4, w += 4 * ldw) {
     FT_T *w0 = w, *w1 = w + ldw, *w2 = w + 2 * ldw, *w3 = w + 3 * ldw;
     V a = {0}, b = {0}, c = {0}, d = {0};
@@ -163,6 +172,10 @@ static inline void NAME(reflect)(FT_T *w, ptrdiff_t ldw, const FT_T *v, FT_T t, 
       d += x * READ(w3 + i);
     }
     const FT_T s0 = t * NAME(total)(a), s1 = t * NAME(total)(b), s2 = t * NAME(total)(c), s3 = t * NAME(total)(d);
+    if (!((s0 + s1 + s2 + s3) * 0 == 0)) {
+      for (int e = 0; e < 4; e++) NAME(reflect_one)(w + e * ldw, v, t, from, m);
+      continue;
+    }
     for (ptrdiff_t i = begin; i < m; i += L) {
       V x = READ(v + i);
       AT(w0 + i) -= x * s0;
@@ -175,6 +188,10 @@ static inline void NAME(reflect)(FT_T *w, ptrdiff_t ldw, const FT_T *v, FT_T t, 
     V a = {0};
     for (ptrdiff_t i = begin; i < m; i += L) a += READ(v + i) * READ(w + i);
     const FT_T s = t * NAME(total)(a);
+    if (!(s * 0 == 0)) {
+      NAME(reflect_one)(w, v, t, from, m);
+      continue;
+    }
     for (ptrdiff_t i = begin; i < m; i += L) AT(w + i) -= READ(v + i) * s;
   }
 }
@@ -204,7 +221,7 @@ static void NAME(ft_qr)(FT_T *w, ptrdiff_t ldw, ptrdiff_t m, ptrdiff_t n, FT_T *
     for (ptrdiff_t i = j + 1; i < m; i++) x[i] = v[i];
     x[j] = beta * shrink;
     v[j] = 1;
-    NAME(reflect)(x + ldw, ldw, v, tau[j], begin, ldw, n - j - 1);
+    NAME(reflect)(x + ldw, ldw, v, tau[j], j, m, n - j - 1);
   }
 }
 
@@ -220,7 +237,7 @@ static void NAME(ft_q)(FT_T *w, ptrdiff_t ldw, ptrdiff_t m, ptrdiff_t n, ptrdiff
     for (ptrdiff_t i = begin; i < ldw; i += L) AT(v + i) = READ(x + i);
     for (ptrdiff_t i = begin; i < j; i++) v[i] = 0;
     v[j] = 1;
-    NAME(reflect)(x + ldw, ldw, v, tau[j], begin, ldw, n - j - 1);
+    NAME(reflect)(x + ldw, ldw, v, tau[j], j, m, n - j - 1);
     for (ptrdiff_t i = 0; i < begin; i += L) AT(x + i) = (V){0};
     for (ptrdiff_t i = begin; i < ldw; i += L) AT(x + i) = -tau[j] * READ(v + i);
     x[j] = 1 - tau[j];
@@ -334,3 +351,4 @@ static void NAME(ft_solve)(ptrdiff_t n, ptrdiff_t columns, const FT_T *a, ptrdif
 #undef FT_HYPOT
 #undef FT_SAFE
 #undef FT_TINY
+#undef FT_PLACES
