@@ -28,7 +28,7 @@ MODULES = {
               "random_", "random_from_to_", "bernoulli_", "bernoulli_tensor_", "exponential_", "geometric_", "cauchy_", "poisson",
               "binomial", "standard_gamma", "multinomial", "rrelu", "randperm", "standard_gamma_grad", "dirichlet_grad", "dropout",
               "dropout_backward"),
-    "matrices": ("getrf", "gesv", "inverse", "potrf", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order", "gesdd", "syevd",
+    "matrices": ("getrf", "gesv", "inverse", "potrf", "potri", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order", "gesdd", "syevd",
                  "geev", "least_squares", "fft_c2c", "fft_r2c", "fft_c2r"),
 }
 KERNELS = {name: module for module, names in MODULES.items() for name in names}

@@ -53,7 +53,11 @@ def inverse(x):
 
 
 def potrf(x, upper):
-    return like(x), _info(x)
+    return like(x) if upper else _turned(x), _info(x)
+
+
+def potri(x, upper):
+    return like(x)
 
 
 def trsm(x, y, upper, left, unit):

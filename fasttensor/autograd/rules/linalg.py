@@ -191,7 +191,7 @@ class CholeskySolve(Rule):
 class CholeskyInverse(Rule):
     @staticmethod
     def forward(ctx, factor, upper):
-        if factor.is_complex() or factor.is_meta:
+        if factor.is_complex():
             return CholeskySolve.forward(ctx, one_like(factor).expand(factor.shape), factor, upper)
         y = backend(factor).potri(factor, upper)
         ctx.save(factor, y)
