@@ -248,3 +248,20 @@ def test_sums_of_columns_in_groups_of_whole_folds(rows):
     x = ft.arange(rows * 1000).reshape(rows, 1000) % 251
     assert ft.equal(x.to(ft.float32).sum(0), x.sum(0).to(ft.float32))
     assert ft.equal(x.to(ft.float32).mean(0), x.sum(0).to(ft.float64).div(rows).to(ft.float32))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 64, 65])
+def test_few_rows_of_many_columns(rows, dtype):
+    # the sums of up to 64 rows lie in the result itself
+    x = (ft.arange(rows * 1300).reshape(rows, 1300) % 17 - 8).to(getattr(ft, dtype))
+    assert x.sum(0).tolist() == [sum(c) for c in zip(*x.tolist())]
+    if x.is_floating_point() or x.is_complex():
+        assert (x.double() if x.is_floating_point() else x).mean(0).tolist() == pytest.approx([sum(c) / rows for c in zip(*x.tolist())], rel=1e-6, abs=1e-9)
+    if not x.is_complex():
+        assert x.amax(0).tolist() == [max(c) for c in zip(*x.tolist())] and x.amin(0).tolist() == [min(c) for c in zip(*x.tolist())]
+        assert x.count_nonzero(0).tolist() == [sum(v != 0 for v in c) for c in zip(*x.tolist())]
+    if dtype == "float32":
+        x[rows - 1, 5] = math.nan
+        assert math.isnan(x.amax(0)[5]) and math.isnan(x.amin(0)[5]) and math.isnan(x.sum(0)[5])
+        assert x.view(1, rows, 1300).expand(2, rows, 1300).sum((0, 1)).tolist()[6:] == [2 * sum(c) for c in zip(*x.tolist())][6:]

@@ -55,3 +55,36 @@ def test_a_bad_position_is_named():
         ft.zeros(5, 1).scatter(1, ft.tensor([[0], [0], [7], [0], [0]]), 1.0)
     with pytest.raises(RuntimeError, match="index 9 is out of bounds for dimension 0 with size 5"):
         ft.zeros(5, 1).gather(0, ft.tensor([[0], [9], [-1]]))
+
+
+@pytest.mark.parametrize("how", ["set", "sum", "prod", "amax", "amin"])
+def test_long_rows_in_pieces(how):
+    # rows of more than one piece, each with indices in any order, the last one named late
+    x = (ft.arange(2 * 1500).reshape(2, 1500) % 13 - 6).float()
+    index = (ft.arange(2 * 1300).reshape(2, 1300) * 37) % 1500
+    index[0, 7:90] = 3
+    src = (ft.arange(2 * 1300).reshape(2, 1300) % 3 + 0.5).float()
+    src[1, 1299] = NAN
+    y = x.scatter(1, index, src) if how == "set" else x.scatter_reduce(1, index, src, how)
+    assert y.reshape(-1).tolist() == pytest.approx(by_hand(x, 1, index, src, how), nan_ok=True)
+    assert x.gather(1, index).tolist() == [[row[i] for i in at] for row, at in zip(x.tolist(), index.tolist())]
+    index[1, 1100] = 1500
+    for bad in (lambda: x.gather(1, index), lambda: x.scatter(1, index, src), lambda: x.scatter_add(1, index, src)):
+        with pytest.raises(RuntimeError, match="index 1500 is out of bounds for dimension 1 with size 1500"):
+            bad()
+
+
+@pytest.mark.parametrize("dtype", [ft.float16, ft.bfloat16, ft.float32, ft.float64, ft.complex64])
+@pytest.mark.parametrize("width", [(), (1,), (2,), (5,), (8,), (3, 7)])
+def test_gradients_of_picked_rows(width, dtype):
+    # narrow rows are added as they come, wide ones grouped first; small parts of a half sum are not lost
+    index = ft.tensor([4, -1, 0, 0, 3] + [2] * 600 + [-6])
+    want = [3.0, 0.0, 600.0, 1.0, 1.0, 1.0]
+    x = ft.zeros(6, *width, dtype=dtype).requires_grad_()
+    for picked in (x[index], x.index_select(0, index % 6), ft.nn.functional.embedding(index % 6, x) if x.dim() == 2 else x[index]):
+        g, = ft.autograd.grad(picked, x, ft.ones_like(picked))
+        assert g.shape == x.shape and g.dtype is dtype
+        assert g.reshape(6, -1).real.float().tolist() == [[v] * math.prod(width) for v in want]
+    if len(width) == 1:
+        skipped = ft.nn.functional.embedding(index % 6, x, padding_idx=2)
+        assert ft.autograd.grad(skipped, x, ft.ones_like(skipped))[0].real[:, 0].tolist() == [*want[:2], 0.0, *want[3:]]

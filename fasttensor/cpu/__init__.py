@@ -5,7 +5,7 @@
 
 KERNELS = {
     "index_get": "index",
-    "index_put": "index",
+    "index_put": "index_write",
     "index_select": "index",
     "gather": "gather",
     "scatter": "gather",

@@ -1,7 +1,8 @@
 """Gradients of a table whose rows were picked by an index (embedding, x[i], index_select).
 
-Positions are grouped by row with a counting sort; each row of the result is then written once, in the order of the
-positions, whichever thread does it."""
+Wide rows: positions are grouped by row with a counting sort; each row of the result is then written once, in the order of
+the positions, whichever thread does it. Narrow rows cost less than their place in the groups: they are added where they
+belong as they come."""
 from libc.stdint cimport int64_t
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy, memset
@@ -12,6 +13,10 @@ from fasttensor.cpu.index_loops cimport *
 
 cdef extern from "bag_rows.h" nogil:
     void ft_add_times(char *d, const char *s, Py_ssize_t n, double v, int wide)
+
+cdef enum:
+    NARROW = 32                      # bytes of a row that is added without being grouped
+
 
 cdef struct Rows:
     const char *g
@@ -52,6 +57,15 @@ cdef void rows_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                     (<double *>d)[i] /= <double>n
 
 
+cdef void narrow_rows(Rows *k, const int64_t *p, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t padding) noexcept nogil:
+    """Adds each of n rows of g where its index says."""
+    cdef Py_ssize_t i, r, block = k.width * k.item
+    for i in range(n):
+        r = p[i] + rows if p[i] < 0 else p[i]
+        if 0 <= r < rows and r != padding:
+            k.add(k.out + r * block, k.item, k.g + i * block, k.item, k.width)
+
+
 def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t padding_idx=-1, bint scale_by_freq=False,
                        Tensor bag=None, Tensor factor=None):
     """sum over positions i of g[i] into row index[i] of a result [rows, width]; rows equal to padding_idx get nothing.
@@ -76,6 +90,15 @@ def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t paddi
         k.width *= g.sizes[d]
     out = new_tensor(1 + g.rank - lead, shape, gc.code, g.dev)
     if out.count == 0:
+        return cast(out, code)
+    if k.width * ITEMSIZE[gc.code] <= NARROW and source == NULL and factor is None and not scale_by_freq:
+        k.g, k.out, k.item, k.add = gc.ptr, out.ptr, ITEMSIZE[gc.code], FT_ACC[OP_ADD][gc.code]
+        with nogil:
+            memset(out.ptr, 0, out.count * k.item)
+            if k.width > 1 or padding_idx >= 0 or not ft_within(p, n, rows):
+                narrow_rows(&k, p, n, rows, padding_idx)
+            else:
+                FT_SCAT[OP_ADD][gc.code](k.out, 0, k.item, <const char *>p, sizeof(int64_t), rows, k.g, k.item, n)
         return cast(out, code)
     k.start = <Py_ssize_t *>calloc(rows + 2, sizeof(Py_ssize_t))
     k.order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))

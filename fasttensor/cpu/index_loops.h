@@ -47,9 +47,17 @@ static inline uint16_t ft_ix_fb(float f) {
 #define OP_IMUL(a, b) ((uint64_t)(a) * (uint64_t)(b))
 #define OP_OR(a, b) ((a) | (b))
 #define OP_AND(a, b) ((a) & (b))
-/* A NaN on either side wins. */
-#define OP_MIN(a, b) (((b) < (a)) | ((b) != (b)) ? (b) : (a))
-#define OP_MAX(a, b) (((b) > (a)) | ((b) != (b)) ? (b) : (a))
+/* A NaN on either side wins: the first comparison is one instruction, the second a branch that is hardly ever taken. */
+#define OP_MIN(a, b) __extension__({ __typeof__(a) m_ = (b) < (a) ? (b) : (a); (b) != (b) ? (b) : m_; })
+#define OP_MAX(a, b) __extension__({ __typeof__(a) m_ = (b) > (a) ? (b) : (a); (b) != (b) ? (b) : m_; })
+
+/* Whether all of n indices lie in [0, size): tested a piece at a time, so that the loops over it have no exit. */
+#define FT_PIECE 512
+static inline int ft_within(const int64_t *ix, ptrdiff_t n, ptrdiff_t size) {
+    uint64_t most = 0;
+    for (ptrdiff_t j = 0; j < n; j++) most = (uint64_t)ix[j] > most ? (uint64_t)ix[j] : most;
+    return most < (uint64_t)size;
+}
 
 #define FT_ROWS(NAME, T, C, LD, ST, OP)                                                              \
     static void acc_##NAME(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, ptrdiff_t n) {        \
@@ -76,7 +84,23 @@ static inline uint16_t ft_ix_fb(float f) {
     }                                                                                                \
     static ptrdiff_t scat_##NAME(char *d, ptrdiff_t ds, ptrdiff_t dd, const char *ix, ptrdiff_t is,  \
                                  ptrdiff_t size, const char *s, ptrdiff_t ss, ptrdiff_t n) {         \
-        for (ptrdiff_t j = 0; j < n; j++) {                                                          \
+        ptrdiff_t j = 0;                                                                             \
+        const int64_t *at = (const int64_t *)ix;                                                     \
+        while (is == 8 && ss == sizeof(T) && n - j >= 8) {                                           \
+            ptrdiff_t end = n - j < FT_PIECE ? n : j + FT_PIECE;                                     \
+            if (!ft_within(at + j, end - j, size)) break;                                            \
+            const T *restrict y = (const T *)s;                                                      \
+            if (ds == 0 && dd == sizeof(T)) {                                                        \
+                T *restrict x = (T *)d;                                                              \
+                for (; j < end; j++) { C b = LD(y[j]), a = LD(x[at[j]]); (void)a; x[at[j]] = (T)ST(OP(a, b)); } \
+            } else for (; j < end; j++) {                                                            \
+                T *x = (T *)(d + j * ds + at[j] * dd);                                               \
+                C b = LD(y[j]), a = LD(*x);                                                          \
+                (void)a;                                                                             \
+                *x = (T)ST(OP(a, b));                                                                \
+            }                                                                                        \
+        }                                                                                            \
+        for (; j < n; j++) {                                                                         \
             int64_t k = *(const int64_t *)(ix + j * is);                                             \
             if ((uint64_t)k >= (uint64_t)size) return j;                                             \
             T *x = (T *)(d + j * ds + k * dd);                                                       \
@@ -87,10 +111,25 @@ static inline uint16_t ft_ix_fb(float f) {
         return -1;                                                                                   \
     }
 
+/* Four loads before their stores: a vector gather costs more where the processor makes one of single loads. */
 #define FT_GATHER(NAME, T)                                                                           \
     static ptrdiff_t gath_##NAME(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, ptrdiff_t sd,   \
                                  const char *ix, ptrdiff_t is, ptrdiff_t size, ptrdiff_t n) {        \
-        for (ptrdiff_t j = 0; j < n; j++) {                                                          \
+        ptrdiff_t j = 0;                                                                             \
+        const int64_t *at = (const int64_t *)ix;                                                     \
+        while (is == 8 && ds == sizeof(T) && n - j >= 8) {                                           \
+            ptrdiff_t end = n - j < FT_PIECE ? n : j + FT_PIECE;                                     \
+            if (!ft_within(at + j, end - j, size)) break;                                            \
+            T *x = (T *)d;                                                                           \
+            for (; j + 4 <= end; j += 4) {                                                           \
+                const char *y = s + j * ss;                                                          \
+                T v0 = *(const T *)(y + at[j] * sd), v1 = *(const T *)(y + ss + at[j + 1] * sd);     \
+                T v2 = *(const T *)(y + 2 * ss + at[j + 2] * sd), v3 = *(const T *)(y + 3 * ss + at[j + 3] * sd); \
+                x[j] = v0, x[j + 1] = v1, x[j + 2] = v2, x[j + 3] = v3;                              \
+            }                                                                                        \
+            for (; j < end; j++) x[j] = *(const T *)(s + j * ss + at[j] * sd);                       \
+        }                                                                                            \
+        for (; j < n; j++) {                                                                         \
             int64_t k = *(const int64_t *)(ix + j * is);                                             \
             if ((uint64_t)k >= (uint64_t)size) return j;                                             \
             *(T *)(d + j * ds) = *(const T *)(s + j * ss + k * sd);                                  \
@@ -201,7 +240,14 @@ static const ft_each_fn FT_EACH[5] = {each_1, each_2, each_4, each_8, each_16};
 /* One element behind each offset: a row of d gets or gives s[off[i]]. */
 #define FT_PICK(NAME, T)                                                                             \
     static void pick_##NAME(char *d, const char *s, const ptrdiff_t *off, ptrdiff_t n) {             \
-        for (ptrdiff_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + off[i]);                    \
+        T *x = (T *)d;                                                                               \
+        ptrdiff_t i = 0;                                                                             \
+        for (; i + 4 <= n; i += 4) {                                                                 \
+            T v0 = *(const T *)(s + off[i]), v1 = *(const T *)(s + off[i + 1]);                      \
+            T v2 = *(const T *)(s + off[i + 2]), v3 = *(const T *)(s + off[i + 3]);                  \
+            x[i] = v0, x[i + 1] = v1, x[i + 2] = v2, x[i + 3] = v3;                                  \
+        }                                                                                            \
+        for (; i < n; i++) x[i] = *(const T *)(s + off[i]);                                          \
     }
 FT_PICK(1, uint8_t)
 FT_PICK(2, uint16_t)

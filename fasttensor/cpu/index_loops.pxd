@@ -23,6 +23,7 @@ cdef extern from "index_loops.h" nogil:
     const ft_squeeze_fn FT_SPREAD[5]
     Py_ssize_t ft_add_offsets(Py_ssize_t *off, const int64_t *ix, Py_ssize_t n, Py_ssize_t size, Py_ssize_t step, int wrap, int first)
     bint ft_memory_order(int rank, const Py_ssize_t *shape, int operands, const Py_ssize_t *steps, int *order)
+    bint ft_within(const int64_t *ix, Py_ssize_t n, Py_ssize_t size)
     Py_ssize_t ft_count_mask(const uint8_t *m, Py_ssize_t n)
     ctypedef void (*ft_reverse_fn)(char *, const char *, Py_ssize_t) noexcept nogil
     ctypedef void (*ft_weave_fn)(char *, char **, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil

@@ -7,7 +7,7 @@
 
 enum { P_NONE, P_DIVIDE, P_SQRT, P_SQRT_DIVIDE, P_ROOT, P_LOG, P_ANY, P_ALL };
 static const signed char FT_SIZE[12] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
-static const signed char FT_KIND_SIZE[N_KINDS] = {8, 4, 8, 8, 16};
+static const signed char FT_KIND_SIZE[N_KINDS] = {8, 4, 8, 8, 16}, FT_KIND_CODE[N_KINDS] = {5, 8, 9, 10, 11};
 
 static inline int ft_kind_of(int code)
 { return code <= 5 ? K_INT : code <= 8 ? K_FLOAT : code == 9 ? K_DOUBLE : code == 10 ? K_C64 : K_C128; }
@@ -110,6 +110,15 @@ static void ft_finish(const void *acc, int op, int kind, int post, double par, c
             if (code == 10) *(ft_c64 *)out = (ft_c64)v; else *(ft_c128 *)out = v;
         }
     }
+}
+
+/* The quotients of m results of a compute type, which lie where they were added up. */
+static inline void ft_divide(void *out, int kind, ptrdiff_t m, double par)
+{
+    if (kind == K_FLOAT) { float *v = out, q = (float)par; for (ptrdiff_t j = 0; j < m; j++) v[j] /= q; }
+    else if (kind == K_DOUBLE) { double *v = out; for (ptrdiff_t j = 0; j < m; j++) v[j] /= par; }
+    else if (kind == K_C64) { float *v = out, q = (float)par; for (ptrdiff_t j = 0; j < 2 * m; j++) v[j] /= q; }
+    else { double *v = out; for (ptrdiff_t j = 0; j < 2 * m; j++) v[j] /= par; }
 }
 
 /* The point that the second stage of a two-stage reduction subtracts: the mean, or the largest

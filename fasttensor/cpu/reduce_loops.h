@@ -33,7 +33,7 @@ typedef struct {
     void (*cols4)(const void *x, ptrdiff_t step, ptrdiff_t m, void *lanes, const void *center, double par);
     void (*fold)(void *acc, const void *lanes, ptrdiff_t m);
     void (*merge)(void *acc, const void *other, ptrdiff_t m);
-    int acc_size;
+    int acc_size, lane_size;
 } ft_reduction;
 
 /* S(a, x): the new lane. F(a, v): joins lane or accumulator v to accumulator a. Z, ZA: their starts.
@@ -101,7 +101,7 @@ static void NAME##_fold(void *acc, const void *lanes, ptrdiff_t m) \
 { A *a = acc; const V *v = lanes; for (ptrdiff_t j = 0; j < m; j++) a[j] = F(a[j], v[j]); } \
 static void NAME##_merge(void *acc, const void *other, ptrdiff_t m) \
 { A *a = acc; const A *v = other; for (ptrdiff_t j = 0; j < m; j++) a[j] = F(a[j], v[j]); } \
-static const ft_reduction NAME = {NAME##_start, NAME##_start_acc, NAME##_row, NAME##_cols, NAME##_cols4, NAME##_fold, NAME##_merge, sizeof(A)};
+static const ft_reduction NAME = {NAME##_start, NAME##_start_acc, NAME##_row, NAME##_cols, NAME##_cols4, NAME##_fold, NAME##_merge, sizeof(A), sizeof(V)};
 
 #define S_ADD(a, x) ((a) + (x))
 #define S_MUL(a, x) ((a) * (x))

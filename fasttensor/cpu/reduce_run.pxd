@@ -10,9 +10,10 @@ cdef extern from "reduce_load.h" nogil:
         void (*cols4)(const void *x, Py_ssize_t step, Py_ssize_t m, void *lanes, const void *center, double par) noexcept nogil
         void (*fold)(void *acc, const void *lanes, Py_ssize_t m) noexcept nogil
         void (*merge)(void *acc, const void *other, Py_ssize_t m) noexcept nogil
-        int acc_size
+        int acc_size, lane_size
     const signed char FT_SIZE[12]
     const signed char FT_KIND_SIZE[5]
+    const signed char FT_KIND_CODE[5]
     int ft_kind_of(int code)
     const void *ft_load(int code, int kind, const char *p, Py_ssize_t step, Py_ssize_t n, void *dst)
     void ft_finish(const void *acc, int op, int kind, int post, double par, const void *center, Py_ssize_t m,

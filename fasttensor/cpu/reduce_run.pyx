@@ -4,7 +4,8 @@ from libc.stdlib cimport malloc, free
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "reduce_load.h" nogil:
-    enum: R_SSD, P_DIVIDE
+    enum: R_SSD, R_COUNT, P_NONE, P_DIVIDE
+    void ft_divide(void *out, int kind, Py_ssize_t m, double par)
     const ft_reduction *FT_REDUCTIONS[14][5]
 
 
@@ -58,6 +59,34 @@ cdef void fold_rows(const Plan *p, const ft_reduction *f, const char *base, Py_s
         if piece == p.pieces:
             piece = 0
             off = advance(p.rsize, p.rstep, p.nr, 1, off, index)
+
+
+cdef inline bint lanes_are_results(const Plan *p) noexcept nogil:
+    """Few rows of whole columns whose sums are of the result's own type: the lanes can lie in the result."""
+    cdef const ft_reduction *f = FT_REDUCTIONS[p.op][p.kind]
+    return (not p.rows and p.groups == 1 and p.first < 0 and 0 < p.units <= FOLD and p.kout[0] == 1 and p.out_code == FT_KIND_CODE[p.kind]
+            and f.lane_size == FT_KIND_SIZE[p.kind] and p.op != R_COUNT and (p.post == P_NONE or (p.post == P_DIVIDE and p.kind != K_INT)))
+
+
+cdef void fold_in_place(const Plan *p, const ft_reduction *f, const char *base, Py_ssize_t m, char *out) noexcept nogil:
+    """One block of columns, added up in the result."""
+    cdef Py_ssize_t index[MAXD]
+    cdef double complex buf[WIDTH]
+    cdef Py_ssize_t off = place(p.rsize, p.rstep, p.nr, 0, 0, index), u = 0
+    cdef bint plain = ft_load(p.code, p.kind, base, p.kstep[0], 0, buf) == base
+    f.start(out, m)
+    while u < p.units:
+        if plain and index[0] + 4 <= p.rsize[0] and u + 4 <= p.units:
+            f.cols4(base + off, p.rstep[0], m, out, NULL, p.par)
+            u += 4
+            index[0] += 3
+            off = advance(p.rsize, p.rstep, p.nr, 0, off + 3 * p.rstep[0], index)
+        else:
+            f.cols(ft_load(p.code, p.kind, base + off, p.kstep[0], m, buf), m, out, NULL, p.par)
+            u += 1
+            off = advance(p.rsize, p.rstep, p.nr, 0, off, index)
+    if p.post == P_DIVIDE:
+        ft_divide(out, p.kind, m, p.par)
 
 
 cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, Py_ssize_t m, Py_ssize_t u,
@@ -131,6 +160,7 @@ cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t t, o, g, c0, m = 1, off, slot, where, u, e, item = FT_SIZE[p.out_code]
     cdef int d, op
     cdef const void *c
+    cdef bint direct = lanes_are_results(p)
     for t in range(begin, end):
         o, g = t // p.groups, t % p.groups
         if p.rows:
@@ -146,6 +176,9 @@ cdef void tasks(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
             where = c0 * p.kout[0]
         for d in range(1, p.nk):
             where += index[d] * p.kout[d]
+        if direct:
+            fold_in_place(p, FT_REDUCTIONS[p.op][p.kind], p.x + off, m, p.out + where * item)
+            continue
         u = g * p.group
         e = u + p.group
         e = p.units if e > p.units else e
