@@ -79,6 +79,7 @@ forward_hooks_with_kwargs = OrderedDict()
 forward_hooks_always_called = OrderedDict()
 backward_pre_hooks = OrderedDict()
 backward_hooks = OrderedDict()
+_backward_hooks_are_full = None
 module_registration_hooks = OrderedDict()
 buffer_registration_hooks = OrderedDict()
 parameter_registration_hooks = OrderedDict()
@@ -111,12 +112,28 @@ def register_module_full_backward_pre_hook(hook):
     return _register(backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook):
-    """Call `hook(module, grad_input, grad_output)` in the backward of every module."""
+def _register_backward(hook, full):
+    global _backward_hooks_are_full
+    if backward_hooks and full is not _backward_hooks_are_full:
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+    _backward_hooks_are_full = full
     return _register(backward_hooks, hook)
 
 
-register_module_backward_hook = register_module_full_backward_hook
+def register_module_full_backward_hook(hook):
+    """Call `hook(module, grad_input, grad_output)` in the backward of every module.
+
+    Raises RuntimeError beside hooks of `register_module_backward_hook`.
+    """
+    return _register_backward(hook, True)
+
+
+def register_module_backward_hook(hook):
+    """Call `hook(module, grad_input, grad_output)` of the last operation of every module: the old kind, which sees that operation's gradients.
+
+    Raises RuntimeError beside hooks of `register_module_full_backward_hook`.
+    """
+    return _register_backward(hook, False)
 
 
 def register_module_module_registration_hook(hook):
@@ -184,6 +201,7 @@ class BackwardGate:
                           stacklevel=4)
             return result
         self.n_outputs = len(values)
+        self.output_kinds = [{"size": v.shape, "dtype": v.dtype, "device": v.device} for v in values if isinstance(v, ft.Tensor)]
         values, self.output_places = self._gate(_gates()[1], values)
         return values if isinstance(result, tuple) else values[0]
 
@@ -206,8 +224,12 @@ class BackwardGate:
         self.grad_output = full
         if self.hooks and self.input_places is None:
             # No input wants a gradient: the hook runs here, with nothing to see of inputs.
+            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
+                          "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+                          "register_full_backward_hook for more details.", stacklevel=4)
             self._run_hooks((None,) * self.n_inputs)
-        return tuple(full[i] for i in self.output_places)
+        # Hooks see None where nothing was derived from an output; what is below sees zeros.
+        return tuple(ft.zeros(**kind) if full[i] is None else full[i] for i, kind in zip(self.output_places, self.output_kinds))
 
     def on_input(self, grads):
         full = self._run_hooks(self._spread(self.n_inputs, self.input_places, grads))
@@ -247,6 +269,11 @@ def _gates():
 
         class OutputGate(Gate):
             @staticmethod
+            def forward(ctx, gate, *values):
+                ctx.set_materialize_grads(False)
+                return Gate.forward(ctx, gate, *values)
+
+            @staticmethod
             def backward(ctx, *grads):
                 return (None, *ctx.gate.on_output(grads))
 
@@ -270,15 +297,15 @@ def call_with_hooks(module, args, kwargs):
         return _call(module, args, kwargs, done)
     except Exception:
         # Hooks that always run get the chance that an error took from them.
-        for hooks, with_kwargs, always in (
-                (forward_hooks, forward_hooks_with_kwargs, forward_hooks_always_called),
-                (module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)):
+        for whose, hooks, with_kwargs, always in (
+                ("global module", forward_hooks, forward_hooks_with_kwargs, forward_hooks_always_called),
+                ("module", module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)):
             for key, hook in hooks.items():
                 if key in always and key not in done:
                     try:
                         hook(module, args, kwargs, None) if key in with_kwargs else hook(module, args, None)
                     except Exception as error:
-                        warnings.warn(f"forward hook with ``always_call=True`` raised an exception that was "
+                        warnings.warn(f"{whose} forward hook with ``always_call=True`` raised an exception that was "
                                       f"silenced as another error was raised in forward: {error}", stacklevel=2)
         raise
 
@@ -300,8 +327,7 @@ def _call(module, args, kwargs, done):
             answer = hook(module, args)
             if answer is not None:
                 args = as_tuple(answer)
-    full = list(backward_hooks.values())
-    plain = []
+    full, plain = (list(backward_hooks.values()), []) if _backward_hooks_are_full else ([], list(backward_hooks.values()))
     if module._backward_hooks:
         (full if module._is_full_backward_hook else plain).extend(module._backward_hooks.values())
     pre = [*backward_pre_hooks.values(), *module._backward_pre_hooks.values()]

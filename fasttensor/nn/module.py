@@ -5,6 +5,7 @@ The rest of Module is in module_tree.py (walking children), module_state.py
 """
 from collections import OrderedDict
 from types import FunctionType
+from typing import Any, TypeVar
 
 import fasttensor as ft
 
@@ -78,6 +79,7 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
     torch.Size([3, 2])
     """
 
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])     # libraries annotate with it
     dump_patches = False
     call_super_init = False
     training: bool
@@ -352,3 +354,10 @@ class Module(StateMixin, ConvertMixin, TreeMixin, ModuleBase):
 
 
 speed_up(Module, Module)
+
+# Messages and annotations say where programs find it and its methods.
+Module.__module__ = __name__.replace(".module", ".modules.module")
+for _part in (StateMixin, ConvertMixin, TreeMixin):
+    for _name, _method in vars(_part).items():
+        if isinstance(_method, FunctionType):
+            _method.__qualname__ = f"Module.{_name}"

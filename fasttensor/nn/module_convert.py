@@ -1,4 +1,6 @@
 """Moving a Module to other devices and dtypes."""
+import warnings
+
 import fasttensor as ft
 
 from .parameter import Parameter
@@ -22,6 +24,10 @@ def parse_to(args, kwargs):
             dtype = rest.pop(0)
     if rest:
         non_blocking = rest.pop(0)
+    if not isinstance(non_blocking, (bool, type(None))) or not (device is None or isinstance(device, (str, int, ft.device))):
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"to() received an invalid combination of arguments - got ({kinds}), but expected (device, dtype, non_blocking, copy), "
+                        "(dtype, non_blocking, copy) or (tensor, non_blocking, copy)")
     unknown = set(kwargs) - {"device", "dtype", "non_blocking", "copy", "memory_format", "tensor", "other"}
     if unknown or len(rest) > 1:
         raise TypeError(f"to() received an invalid combination of arguments: {args} {kwargs}")
@@ -76,12 +82,18 @@ class ConvertMixin:
         device, dtype, non_blocking, memory_format = parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        if dtype is not None and dtype.is_complex:
+            warnings.warn("Complex modules: not all layers and losses have a meaning, or a gradient, for complex parameters and buffers",
+                          stacklevel=2)
 
         def convert(t):
             new = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
             extra = {}
             if memory_format is not None and t.dim() in (4, 5):
                 extra["memory_format"] = memory_format
+            if t.device.type == "meta" and device is not None and device.type != "meta":
+                raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                                          "torch.nn.Module.to() when moving module from meta to a different device.")
             return t.to(device if device is not None else t.device, new if new is not None else t.dtype,
                         non_blocking, **extra)
 

@@ -101,9 +101,9 @@ class StateMixin:
                                   f"Tensor-like object from checkpoint but received {type(value)}")
                 continue
             lazy = is_lazy(mine)
-            if not lazy and mine.dim() == 0 and value.dim() == 1 and value.shape[0] == 1:
+            if not lazy and mine.dim() == 0 and not is_lazy(value) and value.dim() == 1 and value.shape[0] == 1:
                 value = value[0]     # scalars were once stored with one dimension
-            if not lazy and not is_lazy(value) and value.shape != mine.shape:
+            if not lazy and value.shape != mine.shape:
                 error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from "
                                   f"checkpoint, the shape in current model is {mine.shape}.")
                 continue
@@ -111,7 +111,8 @@ class StateMixin:
                 mine.materialize(value.shape)
             if mine.device.type == "meta" and value.device.type != "meta" and not assign:
                 warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
-                              "the current model, which is a no-op. (Did you mean to pass `assign=True`?)", stacklevel=2)
+                              "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
+                              "to their corresponding key in the module instead of copying them in place?)", stacklevel=2)
             try:
                 with ft.no_grad():
                     if assign:
@@ -172,7 +173,7 @@ class StateMixin:
             pair = _IncompatibleKeys(missing, unexpected)
             for hook in module._load_state_dict_post_hooks.values():
                 if hook(module, pair) is not None:
-                    raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
+                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
                                        "to return new values, if incompatible_keys need to be modified, it should be "
                                        "done inplace.")
 

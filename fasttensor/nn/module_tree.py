@@ -2,9 +2,9 @@
 
 
 def typename(value):
-    """A value's type for messages: `torch.FloatTensor`-like names are not needed, the class is."""
-    t = type(value)
-    return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
+    """A value's type for messages, by PyTorch's name: "torch.FloatTensor", "int"."""
+    import fasttensor
+    return fasttensor.typename(value)
 
 
 def _indent(text, n):

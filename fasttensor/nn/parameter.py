@@ -120,6 +120,19 @@ class UninitializedTensorMixin:
         return type(self), (self.requires_grad,)
 
 
+    def __getattribute__(self, name):
+        found = super().__getattribute__(name)
+        if name[0] == "_" or name in _ALLOWED or not callable(found):
+            return found
+        return _refusal(name).__get__(self)
+
+
+# What moves, converts, loads or asks for the kind of a tensor: modules that are not yet initialized are moved and loaded.
+_ALLOWED = frozenset(
+    "materialize share_memory_ size copy_ is_complex is_floating_point half bfloat16 float double char short int long cuda cpu xpu ipu to get_device"
+    " requires_grad_ cls_to_become".split())
+
+
 def _refusal(name):
     def refuse(self, *args, **kwargs):
         raise ValueError(f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or explicitly"
@@ -129,12 +142,9 @@ def _refusal(name):
     return refuse
 
 
-# Conversions and copy_ stay, since modules that are not yet initialized are moved and loaded.
-for _name in [n for n in dir(Tensor) if n[-1] == "_" and n[0] != "_" and n not in ("requires_grad_", "copy_", "share_memory_")] + (
-        "__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__ __matmul__ __rmatmul__ __pow__"
-        " __rpow__ __neg__ __abs__ __lt__ __le__ __gt__ __ge__ __getitem__ __setitem__ __len__ __iter__ __float__ __int__ __bool__ __array__ add sub mul div"
-        " matmul mm pow neg abs exp log sqrt sum mean max min std var norm any all view reshape expand permute transpose t flatten squeeze unsqueeze"
-        " clone item tolist numpy backward softmax where").split():
+for _name in ("__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__ __matmul__ __rmatmul__"
+              " __pow__ __rpow__ __neg__ __abs__ __lt__ __le__ __gt__ __ge__ __getitem__ __setitem__ __len__ __iter__ __float__ __int__ __bool__"
+              " __array__").split():
     setattr(UninitializedTensorMixin, _name, _refusal(_name))
 
 

@@ -77,7 +77,7 @@ class _Listed(Module):
         return self
 
     def insert(self, index, module):
-        """Add a module before position `index`."""
+        """Add a module before position `index`; returns this."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         modules = list(self._modules.values())
@@ -173,6 +173,10 @@ class ModuleList(_Listed):
     >>> len(layers), len(list(layers.parameters()))
     (3, 6)
     """
+
+    def insert(self, index, module):
+        """Add a module before position `index`."""
+        super().insert(index, module)
 
     def __init__(self, modules=None):
         super().__init__()

@@ -107,9 +107,8 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     >>> pack_padded_sequence(torch.tensor([[1, 2], [3, 0]]), [2, 1], batch_first=True).data
     tensor([1, 3, 2])
     """
-    if not isinstance(lengths, ft.Tensor):
-        lengths = ft.as_tensor(lengths, dtype=ft.int64, device="cpu")
-    if lengths.dim() != 1 or lengths.dtype != ft.int64:
+    lengths = ft.as_tensor(lengths, dtype=ft.int64, device="cpu")
+    if lengths.dim() != 1:
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} {lengths.dtype} tensor")
     sorted_indices = None
     if not enforce_sorted:
