@@ -145,3 +145,33 @@ def test_options_out_of_range(name, options):
         getattr(torch.optim, name)([start()], **options)
 
 
+
+
+@pytest.mark.parametrize("name, options", [("LBFGS", {"max_iter": 4}), ("Adam", {"amsgrad": True}), ("Rprop", {}), ("Adafactor", {})])
+def test_files_go_both_ways(name, options):
+    """A file of one library's optimizer, taken up by the other, gives the losses of staying."""
+    pt = oracle()
+
+    def problem(m):
+        m.manual_seed(0)
+        net = m.nn.Sequential(m.nn.Linear(6, 8), m.nn.Tanh(), m.nn.Linear(8, 2)).to(m.float64)
+        return net, m.randn(16, 6).double(), m.randn(16, 2).double(), getattr(m.optim, name)(net.parameters(), **options)
+
+    def run(m, net, x, y, optimizer, steps=5):
+        def closure():
+            optimizer.zero_grad()
+            loss = m.nn.functional.mse_loss(net(x), y)
+            loss.backward()
+            return loss
+        return [optimizer.step(closure).item() for _ in range(steps)]
+
+    for one, other in ((pt, torch), (torch, pt)):
+        begun = problem(one)
+        run(one, *begun)
+        taken = problem(other)
+        for theirs, ours in ((begun[0], taken[0]), (begun[3], taken[3])):
+            file = io.BytesIO()
+            one.save(theirs.state_dict(), file)
+            file.seek(0)
+            ours.load_state_dict(other.load(file))
+        assert run(other, *taken) == pytest.approx(run(one, *begun), rel=1e-9)

@@ -148,7 +148,8 @@ class LBFGS(Optimizer):
             ro.append(1.0 / curvature)
             state["H_diag"] = curvature / y.dot(y)
         q = g.neg()
-        al = [None] * len(ys)
+        # As long as PyTorch's list, which takes a file up where this left off.
+        al = [None] * max(history_size, len(ys))
         for i in reversed(range(len(ys))):
             al[i] = ss[i].dot(q) * ro[i]
             q.add_(ys[i], alpha=-al[i].item())
