@@ -206,7 +206,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     """Load what ``save`` of this library or of PyTorch wrote.
 
     Args: ``f`` a path or a seekable binary file; ``map_location`` a device, a dict of locations or a function
-    ``(storage, location) -> storage``; ``mmap=True`` maps storages of a path into memory instead of reading them;
+    ``(storage, location) -> storage``; ``mmap=True`` maps storages of a path into memory instead of reading
+    them, so that their checksums are not looked at;
     ``weights_only=False`` also accepts classes and functions that the program has imported, outside the standard library, or
     declared with ``add_safe_globals``; it makes objects of them without calling what a file names.
 

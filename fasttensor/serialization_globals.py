@@ -31,10 +31,10 @@ class Name:
 
 
 class StorageType:
-    """The element type of a storage in a file; with its memory once that was read."""
+    """The element type of a storage in a file."""
 
-    def __init__(self, name, storage=None, where=None):
-        self.name, self.storage, self.where = name, storage, where
+    def __init__(self, name):
+        self.name = name
 
     @property
     def itemsize(self):
@@ -43,11 +43,25 @@ class StorageType:
 
 
 def _tensor_v2(storage, offset, size, stride, requires_grad=False, backward_hooks=None, metadata=None):
-    made = construct.over_storage(storage.storage, DTYPES[storage.name], size, stride, offset)
+    made = construct.over_storage(storage._untyped_storage, storage.dtype, size, stride, offset)
+    for name in ("conj", "neg"):        # PyTorch's conjugates are views that say so; here they have memory of their own
+        if (metadata or {}).get(name):
+            made = _changed(made, name, storage.later)
     if storage.where is not None:
         made = made.to(storage.where)
     if requires_grad:
         made.requires_grad = True
+    return made
+
+
+def _changed(source, name, later):
+    """The conjugate or negative of a tensor, computed now or, where `later` is a list, once its memory has been read."""
+    made = construct.empty_strided(source.shape, source.stride(), source.dtype, source.device)
+    values = made.detach()          # what is read later is filled in though the tensor may require grad by then
+
+    def fill():
+        values.copy_(getattr(source, name)())
+    fill() if later is None else later.append(fill)
     return made
 
 
@@ -185,6 +199,8 @@ def _advice(module, name, trusted):
     if (top in sys.stdlib_module_names or top == "__builtin__") and (module, name) not in _HARMLESS:
         return (f"It is a part of Python that no saved tensors or modules need and that can do anything to your machine: do not trust the file. "
                 f"(fasttensor.serialization.add_safe_globals([{last}]) would allow it nevertheless.)")
+    if f"{module}.{name}" in _WITHOUT:
+        return f"{_WITHOUT[f'{module}.{name}']} (docs/coverage.md). Convert it in PyTorch and save again."
     if trusted:
         return (f"weights_only=False accepts the classes and functions that this program has imported: import or define {module}.{name} before, "
                 f"or declare what stands for it: fasttensor.serialization.add_safe_globals([(MyClass, \"{module}.{name}\")]).")
@@ -194,6 +210,12 @@ def _advice(module, name, trusted):
             f"{'' if ours else f'import {module}.{name} and '}declare it: fasttensor.serialization.add_safe_globals([{known}]).")
 
 
+_WITHOUT = {
+    "torch._utils._rebuild_sparse_tensor": "It holds a sparse tensor, and every tensor is strided here",
+    "torch._utils._rebuild_nested_tensor": "It holds a nested tensor, and every tensor is strided here",
+    "torch._utils._rebuild_qtensor": "It holds a quantized tensor, which this library does not have",
+    "torch._utils._rebuild_tensor_v3": "It holds a tensor of a dtype beyond this library's twelve, such as uint16 or float8",
+}
 # Plain values of the standard library, which checkpoints hold: making one does nothing else.
 _HARMLESS = {(module, name) for module, names in {
     "functools": "partial", "types": "SimpleNamespace", "datetime": "datetime date time timedelta timezone", "decimal": "Decimal",

@@ -148,9 +148,19 @@ def _load_zip(file, home, trusted, mapped):
                     found[key] = home.place(make_storage(size), location)
                 else:
                     found[key] = home.place(_bytes_of(archive, file, info, whole, kind.itemsize if swap else 1), location)
-            storage, where = found[key]
-            return StorageType(kind.name, storage, where)
+            return _typed(kind, *found[key])
         return _Reader(io.BytesIO(archive.read(pickled)), storage_of, trusted).load()
+
+
+def _typed(kind, storage, where, later=None):
+    """What the file's tensors are made of, and what stands in the result where a storage was saved on its own.
+
+    where: the device that tensors move to, or None. later: a list of what is done once the bytes have been read, None where they have been.
+    """
+    from fasttensor.storage import TypedStorage
+    made = TypedStorage(wrap_storage=storage, dtype=DTYPES[kind.name])
+    made.where, made.later = where, later
+    return made
 
 
 def _bytes_of(archive, file, info, whole, swapped):
@@ -194,7 +204,7 @@ def _read_into(file, view):
 
 def _load_legacy(file, home, trusted):
     """The format before zip archives: pickles one after another, then the storages' bytes."""
-    found = {}
+    found, later = {}, []
     start = file.tell()
     room = file.seek(0, os.SEEK_END)
     file.seek(start)
@@ -206,8 +216,7 @@ def _load_legacy(file, home, trusted):
             if not 0 <= count * kind.itemsize <= room:
                 raise ValueError(f"storage {key} of {count} elements in a file of {room} bytes")
             found[key] = (kind, make_storage(count * kind.itemsize), location)
-        storage, where = home.place(found[key][1], location)
-        return StorageType(kind.name, storage, where)
+        return _typed(kind, *home.place(found[key][1], location), later)
 
     if _Reader(file, storage_of, False).load() != _LEGACY_MAGIC:
         raise ValueError("it starts with another number than PyTorch's files do")
@@ -222,4 +231,6 @@ def _load_legacy(file, home, trusted):
             raise ValueError(f"storage {key} has {count} elements, its tensors need {storage.nbytes() // kind.itemsize}")
         if storage.nbytes() and _read_into(file, memoryview(storage).cast("B")) != storage.nbytes():
             raise EOFError(f"storage {key} is cut short")
+    for fill in later:
+        fill()
     return result

@@ -1,6 +1,7 @@
 """Datasets, samplers, collating, DataLoader with and without workers."""
 import collections
 import os
+import warnings
 
 import pytest
 from helpers import assert_close, oracle, to_lists
@@ -274,3 +275,12 @@ def test_digits():
     assert labels.dtype == torch.int64 and labels[:10].tolist() == list(range(10))
     assert images.min().item() == 0 and images.max().item() == 1
     assert [int((labels == k).sum()) for k in range(10)] == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+
+
+def test_more_workers_than_processors_are_warned_of(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        D.DataLoader(range(8), num_workers=2)
+    with pytest.warns(UserWarning, match="This DataLoader will create 3 worker processes in total"):
+        D.DataLoader(range(8), num_workers=3)

@@ -1,9 +1,10 @@
 """Optimizers: parameter groups, state_dict, hooks, options out of range."""
 import copy
+import io
 import pickle
 
 import pytest
-from helpers import assert_close
+from helpers import assert_close, oracle
 from optim_problem import descend, start
 
 import fasttensor as torch

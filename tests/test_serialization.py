@@ -250,3 +250,28 @@ def test_errors(tmp_path):
     x = torch.ones(4)
     with pytest.raises(RuntimeError, match="different types"):
         torch.save([x, x.view(torch.int32)], io.BytesIO())
+
+
+@pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])
+def test_conjugates_negatives_and_storages_from_pytorch(options):
+    pt = oracle()
+    z = pt.tensor([1 + 2j, 3 - 1j])
+    values = [z.conj(), z.clone().conj().imag, z.conj().view(2, 1).requires_grad_(), pt.FloatStorage([1, 2]), z]
+    file = io.BytesIO()
+    pt.save(values, file, **options)
+    file.seek(0)
+    conj, negative, grad, storage, plain = torch.load(file)
+    assert conj.tolist() == [1 - 2j, 3 + 1j] and negative.tolist() == [-2, 1] and plain.tolist() == [1 + 2j, 3 - 1j]
+    assert grad.requires_grad and grad.is_leaf and grad.tolist() == [[1 - 2j], [3 + 1j]]
+    assert isinstance(storage, torch.storage.TypedStorage) and storage.dtype is torch.float32 and storage.tolist() == [1, 2]
+
+
+def test_what_this_library_does_not_have_is_named():
+    pt = oracle()
+    for value, words in ((pt.eye(2).to_sparse(), "sparse tensor"), (pt.ones(2).to(pt.uint16), "uint16")):
+        file = io.BytesIO()
+        pt.save(value, file)
+        for options in ({}, {"weights_only": False}):
+            file.seek(0)
+            with pytest.raises(pickle.UnpicklingError, match=words):
+                torch.load(file, **options)

@@ -154,7 +154,7 @@ class Optimizer:
         self._patch_step_function()
         if isinstance(params, torch.Tensor):
             raise TypeError("params argument given to the optimizer should be "
-                            "an iterable of Tensors or dicts, but got " + _typename(params))
+                            "an iterable of Tensors or dicts, but got " + torch.typename(params))
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
@@ -317,7 +317,7 @@ class Optimizer:
             param_group["param_names"] = names
         for p in params:
             if not isinstance(p, torch.Tensor):
-                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(p))
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + torch.typename(p))
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -337,11 +337,6 @@ class Optimizer:
             if not mine.isdisjoint(id(p) for p in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
-
-
-def _typename(value):
-    cls = type(value)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _fit(value, p, group, key=None):

@@ -1,6 +1,7 @@
 """DataLoader: batches from a dataset, in this process or from workers."""
 import math
 import multiprocessing
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -115,6 +116,7 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
+        self.check_worker_number_rationality()
         self._dataset_kind = int(iterable)
         self._workers = None
         self._IterableDataset_len_called = None       # len(dataset), once somebody asked: iterating checks it
@@ -157,6 +159,13 @@ class DataLoader(Generic[T_co]):
     def indices(self):
         """The sampler of what one fetch needs: a list of indices, or an index where batches are off."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def check_worker_number_rationality(self):
+        """Warn of more workers than processors that this process may use."""
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or self.num_workers
+        if self.num_workers > usable:
+            warnings.warn(f"This DataLoader will create {self.num_workers} worker processes in total, more than the {usable} processors that "
+                          "this process may use. More workers than processors can make loading slower: lower num_workers if so.", stacklevel=3)
 
     def __len__(self):
         if not self._dataset_kind:
@@ -205,7 +214,9 @@ class _BaseDataLoaderIter:
         loader = self.loader
         if loader._dataset_kind and loader._IterableDataset_len_called is not None and self.number > loader._IterableDataset_len_called:
             warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {loader._IterableDataset_len_called} (when "
-                          f"accessing len(dataloader)), but {self.number} samples have been fetched.", stacklevel=2)
+                          f"accessing len(dataloader)), but {self.number} samples have been fetched."
+                          + (" Each worker has a copy of the dataset: get_worker_info() says which part is whose." if loader.num_workers else ""),
+                          stacklevel=2)
         return batch
 
 
