@@ -285,3 +285,12 @@ def test_squashed_policy():
     assert_close(log_prob, (D.Normal(mean, 1.0).log_prob(x) - torch.log(1 - action ** 2)).sum(-1), rtol=1e-3)
     log_prob.sum().backward()
     assert mean.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("diagonal", [-2, -1, 0, 1, 2])
+def test_triangles_as_vectors(diagonal):
+    from fasttensor.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+    square = torch.arange(1.0, 17.0).view(4, 4)
+    vec = tril_matrix_to_vec(square, diagonal)
+    assert vec.tolist() == [4.0 * i + j + 1 for i in range(4) for j in range(4) if j <= i + diagonal]
+    assert torch.equal(vec_to_tril_matrix(vec, diagonal), square.tril(diagonal))

@@ -24,6 +24,8 @@ def test_named_results():
     assert type(again) is type(got) and again.indices.item() == 1
     with pytest.raises(TypeError, match="2-sequence"):
         torch.return_types.max((1, 2, 3))
+    kept = torch.return_types.max((torch.tensor([3.]), torch.tensor([0])), {})    # the form of PyTorch's files
+    assert kept.values.item() == 3 and kept.indices.item() == 0
 
 
 def test_in_place_functions_and_switches():

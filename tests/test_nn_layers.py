@@ -138,7 +138,8 @@ def test_max_unpool():
     (lambda: nn.Linear(3, 4)(torch.zeros(2, 5)), RuntimeError), (lambda: nn.Embedding(3, 2)(torch.tensor([3])), IndexError),
     (lambda: nn.ConvTranspose2d(2, 2, 3)(torch.zeros(1, 2, 4, 4), output_size=(20, 20)), ValueError),
     (lambda: nn.Unflatten(1, 3), TypeError), (lambda: nn.Embedding(3, 2, padding_idx=4), AssertionError),
-    (lambda: nn.TransformerEncoderLayer(4, 2, activation="x"), RuntimeError), (lambda: nn.Hardtanh(1, 0), AssertionError)])
+    (lambda: nn.TransformerEncoderLayer(4, 2, activation="x"), RuntimeError), (lambda: nn.Hardtanh(1, 0), AssertionError),
+    (lambda: nn.Hardtanh(1, 1), AssertionError)])
 def test_errors(act, error):
     with pytest.raises(error):
         act()
