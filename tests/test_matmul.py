@@ -159,7 +159,7 @@ def test_addend_broadcasts(beta, alpha):
 
 
 @pytest.mark.parametrize(
-    "shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003), (901, 850, 803)]
+    "shape", [(200, 300, 400), (33, 700, 64), (1, 3000, 500), (700, 10, 900), (20, 30, 50001), (1, 1, 200003), (901, 850, 803), (16, 700, 90), (90, 1500, 900)]
 )
 def test_same_bits_at_any_thread_count(shape):
     m, n, k = shape
@@ -189,6 +189,35 @@ def test_threads_share_a_large_product():
         doubled = ft.from_numpy(x).double() @ ft.from_numpy(w).double().t()
         np.testing.assert_allclose(doubled.numpy() + b, wanted, rtol=1e-11, atol=1e-10)
     assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(12, 21, 90), (16, 130, 401), (31, 66, 770), (48, 53, 500), (127, 1029, 801), (37, 900, 1111)])
+def test_few_rows_by_a_weight(shape, dtype):
+    """The weight is read in place: addends of any shape, padded rows, sizes that fill no tile or vector, batches."""
+    m, n, k = shape
+    x, w, b, full = (array(s, dtype) for s in ((m, k), (n, k + 3), (n,), (m, n)))
+    tx, tw, tb = (ft.from_numpy(v) for v in (x, w, b))
+    w = w[:, 1:-2]
+    tw = tw[:, 1:-2]
+    wanted = x.astype("float64") @ w.T.astype("float64")
+    tolerance = {"rtol": 1e-4, "atol": 1e-3} if dtype == "float32" else {"rtol": 1e-11, "atol": 1e-11}
+    for d in (b, full, array((m, 1), dtype), np.asfortranarray(full)):
+        ours = ft.addmm(ft.from_numpy(d), tx, tw.t(), beta=0.5, alpha=-2)
+        np.testing.assert_allclose(ours.numpy(), 0.5 * d - 2 * wanted, **tolerance)
+    out = ft.zeros(n, m, dtype=ours.dtype).t()
+    ft.mm(tx, tw.t(), out=out)
+    np.testing.assert_allclose(out.numpy(), wanted, **tolerance)
+    batch = ft.stack([tx, 2 * tx]) @ ft.stack([tw, tw]).transpose(1, 2)
+    np.testing.assert_allclose(batch.numpy(), [wanted, 2 * wanted], **tolerance)
+    from fasttensor.cpu.matmul import linear
+
+    for name in ("relu", "silu"):
+        y = linear(tx, tw, tb, name)
+        expected = getattr(ft.nn.functional, name)(ft.from_numpy(wanted + b)).numpy()
+        np.testing.assert_allclose(y.numpy(), expected, **tolerance)
+    tx[-1, 0] = math.nan
+    assert linear(tx, tw, tb, "relu")[-1].isnan().all() and not linear(tx, tw, tb, "relu")[:-1].isnan().any()
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid"])

@@ -47,6 +47,7 @@ typedef struct {
   ft_num alpha, beta;
   int relu;
   int plain;                   /* C and D have unit column strides */
+  int turned;                  /* C and D have unit row strides; of real kernels with `turns` */
 } ft_tile;
 
 typedef struct {
@@ -54,6 +55,7 @@ typedef struct {
   int lanes;                   /* panels of B are a multiple of this wide, nr at most */
   int partial;                 /* rows of B may end within a vector, also where they are not packed */
   int stored, computed;        /* bytes of an element of A and B, and of C and of packed panels */
+  int turns;                   /* tiles can be stored transposed at full speed */
   void (*pack)(void *dst, ptrdiff_t width, const void *src, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k);
   void (*run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
   /* rows of A times rows of B, both contiguous along k: C[i, j] = sum_p A[i, p] B[j, p]; NULL where absent */
@@ -172,13 +174,13 @@ FT_PACK_HALF(pack_bf16, ft_bf16_to_f32)
 #else
 #define FT_MASKS 0
 #endif
-#define FT_INT(size, s) {FT_MR, FT_NR(size), FT_NR(size), 0, size, size, pack_##s, run_##s, NULL}
+#define FT_INT(size, s) {FT_MR, FT_NR(size), FT_NR(size), 0, size, size, 0, pack_##s, run_##s, NULL}
 /* By dtype code. Complex products are made of real ones by the caller. */
 static const ft_kernel FT_KERNELS[10] = {
   FT_INT(1, u8), FT_INT(1, u8), FT_INT(1, u8), FT_INT(2, u16), FT_INT(4, u32), FT_INT(8, u64),
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, pack_f16, run_f32, NULL},
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, FT_BF16_PACK, FT_BF16_RUN, NULL},
-  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 4, 4, pack_f32, run_f32, dot_f32},
-  {FT_MR, FT_NR(8), FT_VBYTES / 8, FT_MASKS, 8, 8, pack_f64, run_f64, dot_f64},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, 0, pack_f16, run_f32, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 2, 4, 0, FT_BF16_PACK, FT_BF16_RUN, NULL},
+  {FT_MR, FT_NR(4), FT_VBYTES / 4, FT_MASKS, 4, 4, FT_MR == 8, pack_f32, run_f32, dot_f32},
+  {FT_MR, FT_NR(8), FT_VBYTES / 8, FT_MASKS, 8, 8, FT_MR == 8, pack_f64, run_f64, dot_f64},
 };
 #endif

@@ -4,6 +4,13 @@ cdef void activate_rows(Plan *p, char *c, Py_ssize_t m, Py_ssize_t n) noexcept n
     cdef Py_ssize_t i, j
     cdef Product *g = p.g
     cdef int size = p.kern.computed
+    if p.turned:                # columns are contiguous
+        for j in range(n):
+            if size == 4:
+                ft_activate_f32(g.activation, <float *>(c + j * g.ccs * 4), m)
+            else:
+                ft_activate_f64(g.activation, <double *>(c + j * g.ccs * 8), m)
+        return
     for i in range(m):
         if g.ccs == 1:
             if size == 4:
@@ -60,6 +67,19 @@ cdef void fetch_panel(Piece *at, Py_ssize_t j, Py_ssize_t part, Py_ssize_t parts
             place += 64
 
 
+cdef void fetch_rows(Piece *at, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Asks for rows of A that are read in place next, contiguous along k."""
+    cdef Product *g = at.p.g
+    cdef Py_ssize_t i, place, size = at.p.kern.stored
+    cdef const char *row
+    for i in range(begin, least(end, at.m)):
+        row = at.a + (i * g.ars + at.pc) * size
+        place = 0
+        while place < at.kc * size:
+            __builtin_prefetch(row + place)
+            place += 64
+
+
 cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint pack_b) noexcept nogil:
     """Rows ic .. ic + mc of the block by the piece of B, which is packed on the way if `pack_b`."""
     cdef Plan *p = at.p
@@ -68,7 +88,7 @@ cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint 
     cdef ft_tile t
     cdef Py_ssize_t stored = kern.stored, computed = kern.computed, mr = kern.mr, nr = kern.nr, kc = at.kc, jc = at.jc
     # few rows use a panel: take one panel at a time, which stays in L1, and ask for the next meanwhile
-    cdef bint few = pack_b and mc <= FEW_ROWS * mr and packs_b(p, at.nc)
+    cdef bint few = pack_b and not p.turned and mc <= FEW_ROWS * mr and packs_b(p, at.nc)
     cdef Py_ssize_t q, qg, r, i, j, jg, ng, mi, nj, group = nr if few else ROW_PASS * nr
     cdef const char *a = at.a + (ic * g.ars + at.pc * g.acs) * stored
     cdef char *cell
@@ -81,6 +101,7 @@ cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint 
         t.drs, t.dcs = g.crs, g.ccs
     t.relu = at.last and g.activation == ACT_RELU
     t.plain = g.ccs == 1 and ((at.first and at.d == NULL) or t.dcs == 1)
+    t.turned = p.turned and ((at.first and at.d == NULL) or t.drs == 1)
     t.ars, t.acs = g.ars, g.acs
     if p.pack_a:
         for q in range(ceil_div(mc, mr)):
@@ -95,6 +116,8 @@ cdef void multiply_rows(Piece *at, Py_ssize_t ic, Py_ssize_t mc, char *pa, bint 
         for q in range(ceil_div(mc, mr)):
             i = q * mr
             mi = least(mr, mc - i)
+            if p.turned and jg == 0:
+                fetch_rows(at, ic + i + mr, ic + i + 2 * mr)
             if few and jg + nr < at.nc:
                 fetch_panel(at, jg + nr, q, ceil_div(mc, mr))
             if p.pack_a:
@@ -140,6 +163,7 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
         t.c, t.d, t.drs, t.dcs, t.beta = c, d, g.drs, g.dcs, g.beta
         t.relu = g.activation == ACT_RELU
         t.plain = g.ccs == 1 and (d == NULL or g.dcs == 1)
+        t.turned = 0
         kern.dot(&t, g.k, m, n)
         if g.activation > ACT_RELU:
             activate_rows(p, c, m, n)
@@ -147,7 +171,7 @@ cdef int block(Plan *p, const char *a, const char *b, char *c, const char *d, Py
     at.p, at.a, at.b, at.c, at.d, at.m, at.pb = p, a, b, c, d, m, NULL
     pieces = (least(p.mc, round_up(m, kern.mr)) * p.kc if p.pack_a else 0)
     if pieces or packs_b(p, n):
-        pa = <char *>ft_scratch((pieces + least(p.nc, round_up(n, kern.nr)) * p.kc) * computed + 64)
+        pa = <char *>ft_scratch((pieces + least(p.nc, round_up(n, p.kern.nr)) * p.kc) * computed + 64)
         if pa == NULL:
             return -1
         at.pb = pa + round_up(pieces * computed, 64)

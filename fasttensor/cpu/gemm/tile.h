@@ -180,6 +180,106 @@ static void NAME(finish)(const ft_tile *t, const FT_T *acc, ptrdiff_t ld, ptrdif
   }
 }
 
+#if FT_SIZE == 4
+typedef FT_T NAME(block) __attribute__((vector_size(32)));
+typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
+typedef int32_t NAME(mask) __attribute__((vector_size(32)));
+#define FT_BLOCK 8
+#define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
+/* Rows become columns in a square of registers. */
+static inline __attribute__((always_inline)) void NAME(turn)(NAME(block) *r) {
+  NAME(block) s[8], q[8];
+  for (int i = 0; i < 8; i += 2) {
+    s[i] = FT_SHUF(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    s[i + 1] = FT_SHUF(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    q[i] = FT_SHUF(s[i], s[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    q[i + 1] = FT_SHUF(s[i], s[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    q[i + 2] = FT_SHUF(s[i + 1], s[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+    q[i + 3] = FT_SHUF(s[i + 1], s[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+  for (int i = 0; i < 4; i++) {
+    r[i] = FT_SHUF(q[i], q[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    r[i + 4] = FT_SHUF(q[i], q[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+#elif FT_SIZE == 8
+typedef FT_T NAME(block) __attribute__((vector_size(32)));
+typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
+typedef int64_t NAME(mask) __attribute__((vector_size(32)));
+#define FT_BLOCK 4
+#define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
+static inline __attribute__((always_inline)) void NAME(turn)(NAME(block) *r) {
+  NAME(block) s[4];
+  for (int i = 0; i < 4; i += 2) {
+    s[i] = FT_SHUF(r[i], r[i + 1], 0, 4, 2, 6);
+    s[i + 1] = FT_SHUF(r[i], r[i + 1], 1, 5, 3, 7);
+  }
+  for (int i = 0; i < 2; i++) {
+    r[i] = FT_SHUF(s[i], s[i + 2], 0, 1, 4, 5);
+    r[i + 2] = FT_SHUF(s[i], s[i + 2], 2, 3, 6, 7);
+  }
+}
+#else
+#define FT_BLOCK 0
+#endif
+
+#if FT_BLOCK
+/* dst[q * width + i] = row[i][p + q] for a square block */
+static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row,
+                                                                  ptrdiff_t p) {
+  NAME(block) r[FT_BLOCK];
+  for (int i = 0; i < FT_BLOCK; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
+  NAME(turn)(r);
+  for (int i = 0; i < FT_BLOCK; i++) *(NAME(ublock) *)(dst + i * width) = r[i];
+}
+#endif
+
+#if FT_REAL && FT_MR == 8
+#define FT_TURNS 1
+/* The epilogue where columns of C, and of D, are contiguous: squares of sums are transposed on the way to them. */
+static inline __attribute__((always_inline)) void NAME(put_turned)(const ft_tile *t, NAME(block) *r, FT_T *c, const FT_T *d,
+                                                                   const int w, const int n) {
+  const NAME(block) zero = {0}, alpha = zero + NAME(num)(t->alpha), beta = zero + NAME(num)(t->beta);
+  NAME(turn)(r);
+#pragma GCC unroll 8
+  for (int q = 0; q < n; q++, c += t->ccs) {
+    NAME(block) v = alpha * r[q];
+    if (d) {
+      NAME(block) was = zero;
+      memcpy(&was, d + q * t->dcs, w * sizeof(FT_T));
+      v += beta * was;
+    }
+    if (t->relu) v = (NAME(block))((__typeof__(v < 0))v & ~(v < 0));
+    memcpy(c, &v, w * sizeof(FT_T));
+  }
+}
+
+static void NAME(finish_turned)(const ft_tile *t, const FT_T *acc, ptrdiff_t ld, ptrdiff_t m, ptrdiff_t n) {
+  for (ptrdiff_t i = 0; i < m; i += FT_BLOCK, acc += FT_BLOCK * ld) {
+    const int w = m - i < FT_BLOCK ? (int)(m - i) : FT_BLOCK;
+    for (ptrdiff_t j = 0; j < n; j += FT_BLOCK) {
+      const int h = n - j < FT_BLOCK ? (int)(n - j) : FT_BLOCK;
+      FT_T *c = (FT_T *)t->c + i + j * t->ccs;
+      const FT_T *d = t->d ? (const FT_T *)t->d + i + j * t->dcs : NULL;
+      NAME(block) r[FT_BLOCK];
+      /* a constant width is a store each, any other a call */
+      if (w == FT_BLOCK) {
+        for (int q = 0; q < FT_BLOCK; q++) r[q] = *(const NAME(ublock) *)(acc + q * ld + j);
+        if (h == FT_BLOCK) NAME(put_turned)(t, r, c, d, FT_BLOCK, FT_BLOCK);
+        else NAME(put_turned)(t, r, c, d, FT_BLOCK, h);
+      } else {
+        for (int q = 0; q < FT_BLOCK; q++) r[q] = *(const NAME(ublock) *)(acc + (q < w ? q : w - 1) * ld + j);
+        NAME(put_turned)(t, r, c, d, w, h);
+      }
+    }
+  }
+}
+#else
+#define FT_TURNS 0
+#endif
+
 static void NAME(run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n) {
   enum { L = FT_VBYTES / FT_SIZE };
   const ptrdiff_t nv = (n + L - 1) / L, tail = n - (nv - 1) * L;
@@ -193,57 +293,11 @@ static void NAME(run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n) {
   }
   FT_T acc[FT_MR * FT_NV * L] __attribute__((aligned(FT_VBYTES)));
   FT_CALL_TILE(t, k, acc, m, nv, tail);
+#if FT_TURNS
+  if (t->turned) { NAME(finish_turned)(t, acc, FT_NV * L, m, n); return; }
+#endif
   NAME(finish)(t, acc, FT_NV * L, m, n);
 }
-
-#if FT_SIZE == 4
-typedef FT_T NAME(block) __attribute__((vector_size(32)));
-typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
-typedef int32_t NAME(mask) __attribute__((vector_size(32)));
-#define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
-/* dst[q * width + i] = row[i][p + q] for a square block */
-static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row,
-                                                                  ptrdiff_t p) {
-  NAME(block) r[8], s[8];
-  for (int i = 0; i < 8; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
-  for (int i = 0; i < 8; i += 2) {
-    s[i] = FT_SHUF(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    s[i + 1] = FT_SHUF(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-  for (int i = 0; i < 8; i += 4) {
-    r[i] = FT_SHUF(s[i], s[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    r[i + 1] = FT_SHUF(s[i], s[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    r[i + 2] = FT_SHUF(s[i + 1], s[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-    r[i + 3] = FT_SHUF(s[i + 1], s[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-  }
-  for (int i = 0; i < 4; i++) {
-    *(NAME(ublock) *)(dst + i * width) = FT_SHUF(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    *(NAME(ublock) *)(dst + (i + 4) * width) = FT_SHUF(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-}
-#define FT_BLOCK 8
-#elif FT_SIZE == 8
-typedef FT_T NAME(block) __attribute__((vector_size(32)));
-typedef FT_T NAME(ublock) __attribute__((vector_size(32), aligned(FT_SIZE), may_alias));
-typedef int64_t NAME(mask) __attribute__((vector_size(32)));
-#define FT_SHUF(x, y, ...) __builtin_shuffle(x, y, (NAME(mask)){__VA_ARGS__})
-static inline __attribute__((always_inline)) void NAME(transpose)(FT_T *dst, ptrdiff_t width, const FT_T *const *row,
-                                                                  ptrdiff_t p) {
-  NAME(block) r[4], s[4];
-  for (int i = 0; i < 4; i++) r[i] = *(const NAME(ublock) *)(row[i] + p);
-  for (int i = 0; i < 4; i += 2) {
-    s[i] = FT_SHUF(r[i], r[i + 1], 0, 4, 2, 6);
-    s[i + 1] = FT_SHUF(r[i], r[i + 1], 1, 5, 3, 7);
-  }
-  for (int i = 0; i < 2; i++) {
-    *(NAME(ublock) *)(dst + i * width) = FT_SHUF(s[i], s[i + 2], 0, 1, 4, 5);
-    *(NAME(ublock) *)(dst + (i + 2) * width) = FT_SHUF(s[i], s[i + 2], 2, 3, 6, 7);
-  }
-}
-#define FT_BLOCK 4
-#else
-#define FT_BLOCK 0
-#endif
 
 #ifndef FT_PAIRS
 /* dst[p * width + i] = src[i * ws + p * ks]; what columns w <= i < width hold does not matter, as the results
@@ -292,6 +346,7 @@ static void NAME(pack)(void *to, ptrdiff_t width, const void *from, ptrdiff_t ws
 }
 #endif
 #undef FT_BLOCK
+#undef FT_TURNS
 #undef FT_SHUF
 #undef FT_RELU
 #undef FT_CALL_TILE
