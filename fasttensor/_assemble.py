@@ -38,7 +38,11 @@ LAZY = {
 
 
 class layout:
-    """How elements are kept; only ``strided`` exists here."""
+    """How elements are kept; only ``strided`` exists here.
+
+    >>> torch.ones(2).layout is torch.strided
+    True
+    """
 
     def __init__(self, name):
         self.name = name

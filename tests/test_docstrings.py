@@ -60,9 +60,49 @@ def test_table_examples():
     assert runner.failures == 0, "".join(report[:40])
 
 
+# The namespaces that programs use; in each, what __all__ lists, or every name without an underscore.
+SPACES = ("", ".nn.functional", ".linalg", ".special", ".fft", ".optim", ".optim.lr_scheduler", ".optim.swa_utils", ".distributions", ".utils.data",
+          ".autograd", ".autograd.functional", ".autograd.graph", ".autograd.forward_ad", ".func", ".amp", ".masked", ".nn", ".nn.init", ".nn.utils")
+# Names that need no example, with the reason.
+WITHOUT_EXAMPLE = {}
+
+
+def public_names():
+    """(name, object) of every public callable, and of every attribute of Tensor."""
+    found = []
+    for space in SPACES:
+        module = importlib.import_module("fasttensor" + space)
+        for name in getattr(module, "__all__", None) or dir(module):
+            value = getattr(module, name)
+            if name[0] != "_" and callable(value) and not inspect.ismodule(value):
+                found.append((f"{module.__name__}.{name}", value))
+    return found + [(f"Tensor.{name}", getattr(fasttensor.Tensor, name)) for name in dir(fasttensor.Tensor) if name[0] != "_"]
+
+
+def test_every_public_name_has_an_example():
+    missing = [name for name, value in public_names() if ">>>" not in (inspect.getdoc(value) or "") and name not in WITHOUT_EXAMPLE]
+    assert not missing, f"without an example in the docstring: {missing}"
+
+
+def test_public_examples():
+    """What the finder above cannot see: compiled functions, methods, functions made by functions."""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False)
+    parser, report, seen = doctest.DocTestParser(), [], set()
+    for name, value in public_names():
+        text = inspect.getdoc(value) or ""
+        if text in seen or inspect.isclass(value) and value.__module__.startswith("fasttensor."):
+            continue        # classes are run with their modules
+        seen.add(text)
+        scope = {**vars(sys.modules.get(getattr(value, "__module__", None) or "", fasttensor)), "fasttensor": fasttensor, "torch": fasttensor,
+                 "ft": fasttensor, "nn": fasttensor.nn, "F": fasttensor.nn.functional}
+        fasttensor.manual_seed(0)
+        runner.run(parser.get_doctest(text, scope, name, name, 0), out=report.append)
+    assert runner.failures == 0, "".join(report[:40])
+
+
 def test_results_of_table_examples_are_kept():
     tool = Path(__file__).parents[1] / "tools" / "make_examples.py"
     if not tool.exists():
         pytest.skip("installed without its tools")
-    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, cwd=Path(fasttensor.__file__).parents[1])
     assert done.returncode == 0, "run tools/make_examples.py " + done.stderr

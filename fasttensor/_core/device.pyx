@@ -93,7 +93,11 @@ cdef object require_device(str kind, index):
 
 
 def get_default_device():
-    """The device of new tensors for which none is given."""
+    """The device of new tensors for which none is given.
+
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
     return _default
 
 
@@ -102,6 +106,12 @@ def _device_of(value):
 
 
 def set_default_device(device):
-    """Set the device of new tensors for which none is given; None restores the CPU."""
+    """Set the device of new tensors for which none is given: "cpu", "meta" or a device; None restores the CPU.
+
+    >>> torch.set_default_device("meta")
+    >>> torch.empty(2).device
+    device(type='meta')
+    >>> torch.set_default_device(None)
+    """
     global _default
     _default = _device_of(device)

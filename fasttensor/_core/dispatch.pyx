@@ -354,7 +354,12 @@ def _set_dual(bint on):
 
 
 def is_inference_mode_enabled():
-    """Whether inference mode is on in this thread."""
+    """Whether inference mode is on in this thread.
+
+    >>> with torch.inference_mode():
+    ...     print(torch.is_inference_mode_enabled())
+    True
+    """
     return bool(ft_inference_on)
 
 

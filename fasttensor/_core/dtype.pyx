@@ -15,6 +15,9 @@ cdef class dtype:
     """An element type, for example ``fasttensor.float32``.
 
     Attributes: ``itemsize`` (bytes of one element), ``is_floating_point``, ``is_complex``, ``is_signed``.
+
+    >>> torch.float16.itemsize, torch.float16.is_floating_point
+    (2, True)
     """
 
     def __init__(self):
@@ -159,6 +162,11 @@ def set_default_dtype(d):
     """Set the floating-point type of new tensors made from Python floats.
 
     Raises TypeError for a type that is not floating point.
+
+    >>> torch.set_default_dtype(torch.float64)
+    >>> torch.tensor(0.5).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
     """
     global _default
     cdef int code = code_of(d)

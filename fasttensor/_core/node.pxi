@@ -10,7 +10,11 @@ cdef void set_saved_reader(tuple (*reader)(Node)) noexcept:
 
 @cython.trashcan(True)
 cdef class Node:
-    """One recorded operation of the graph."""
+    """One recorded operation of the graph: what ``Tensor.grad_fn`` gives.
+
+    >>> isinstance((torch.ones(1, requires_grad=True) * 2).grad_fn, torch.autograd.graph.Node)
+    True
+    """
 
     def name(self):
         """PyTorch's name of the operation's gradient, e.g. ``AddBackward0``."""
@@ -52,3 +56,42 @@ def give_class(Node node not None, cls):
 def show_node(Node node):
     """See `shown`."""
     return shown(node)
+
+
+cdef bint check_gradient(Tensor self, object value) except False:
+    """Raise unless the value can be the tensor's ``grad``."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if not same_shape(self, <Tensor>value):
+        raise RuntimeError(f"assigned grad has data of a different size: {describe(value)} for {describe(self)}")
+    if (<Tensor>value).code != self.code:
+        raise RuntimeError(f"assigned grad has data of a different type: {describe(value)} for {describe(self)}")
+    if (<Tensor>value).dev != self.dev:
+        raise RuntimeError(f"assigned grad has data located on a different device than {describe(self)}")
+    return True
+
+
+cdef bint ask_gradients(Tensor self, bint on) except False:
+    """Set whether operations on a leaf are recorded."""
+    if on and not (is_float_code(self.code) or is_complex_code(self.code)):
+        raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {describe(self)}")
+    if self.node is not None:
+        if not on:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed"
+                               " variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        return True
+    if on and self.inference and not inference_enabled():
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    self.needs_grad = on
+    return True
+
+
+cdef Tensor same_memory(Tensor self):
+    """The tensor's memory under a storage of its own, which counts its own writes."""
+    cdef Tensor t = alias(self)
+    if self.store is not None:
+        t.store = foreign_storage(self.store.ptr, self.store.length, self.store)
+        t.store.dev, t.store.read_only = self.store.dev, self.store.read_only
+    return t

@@ -115,7 +115,10 @@ def default_threads():
 
 
 def set_num_threads(int n):
-    """Use at most `n` threads for one operation. Raises RuntimeError when `n` is not positive."""
+    """Use at most `n` threads for one operation. Raises RuntimeError when `n` is not positive. Results do not depend on it.
+
+    >>> torch.set_num_threads(torch.get_num_threads())
+    """
     global ft_threads
     if n < 1:
         raise RuntimeError(f"set_num_threads: expected a positive number, got {n}")

@@ -1,7 +1,11 @@
 # The shape of a tensor as Python sees it; included in tensor.pyx.
 
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints with ``numel()``."""
+    """The shape of a tensor: a tuple of ints with ``numel()``.
+
+    >>> torch.ones(2, 3).shape.numel()
+    6
+    """
     __slots__ = ()
 
     def numel(self):

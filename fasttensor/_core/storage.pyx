@@ -87,7 +87,11 @@ cdef Py_ssize_t place(Storage self, Py_ssize_t index) except -1:
 
 
 cdef class Storage:
-    """Untyped memory shared by a tensor and its views (PyTorch's ``UntypedStorage``)."""
+    """Untyped memory shared by a tensor and its views (PyTorch's ``UntypedStorage``): bytes, with their number as its length.
+
+    >>> len(torch.UntypedStorage(8))
+    8
+    """
 
     def __cinit__(self):
         global live
@@ -311,7 +315,10 @@ cdef object caller_line():
 
 
 def empty_cache():
-    """Give the cached blocks back to the system."""
+    """Give the cached blocks of memory back to the system.
+
+    >>> torch.empty_cache()
+    """
     global cached_bytes
     cdef int k
     for k in range(CLASSES):
@@ -330,12 +337,19 @@ def set_cache_limit(size_t nbytes):
 
 
 def memory_stats():
-    """Bytes of tensor memory: ``current``, ``peak``, ``cached``, and the number of ``live`` storages."""
+    """Bytes of tensor memory: ``current``, ``peak``, ``cached``, and the number of ``live`` storages.
+
+    >>> sorted(torch.memory_stats())
+    ['cached', 'current', 'live', 'peak']
+    """
     return {"current": used_bytes, "peak": peak_bytes, "cached": cached_bytes, "live": live}
 
 
 def reset_peak_memory_stats():
-    """Start counting the peak from what is in use now."""
+    """Start counting the peak from what is in use now.
+
+    >>> torch.reset_peak_memory_stats()
+    """
     global peak_bytes
     peak_bytes = used_bytes
 

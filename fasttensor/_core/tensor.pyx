@@ -33,8 +33,7 @@ cdef object real_of(object value, str what):
 cdef class Tensor:
     """A strided array of one dtype on one device.
 
-    >>> import fasttensor
-    >>> fasttensor.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     torch.Size([2, 2])
     """
 
@@ -59,17 +58,29 @@ cdef class Tensor:
     # --- what it is ---
     @property
     def shape(self):
-        """The sizes of the dimensions, a ``Size``."""
+        """The sizes of the dimensions, a ``Size``.
+
+        >>> torch.ones(2, 3).shape
+        torch.Size([2, 3])
+        """
         return size_of(self.rank, self.sizes)
 
     @property
     def dtype(self):
-        """The element type."""
+        """The element type.
+
+        >>> torch.tensor([1, 2]).dtype
+        torch.int64
+        """
         return dtype_of(self.code)
 
     @property
     def device(self):
-        """Where the memory is."""
+        """Where the memory is: "cpu", or "meta" for a tensor without memory.
+
+        >>> torch.ones(2).device
+        device(type='cpu')
+        """
         if self.dev == META and type(self) is not Tensor:       # a tensor that wraps others says where those are
             found = getattr(self, "_wrapped_device", None)
             if found is not None:
@@ -78,33 +89,65 @@ cdef class Tensor:
 
     @property
     def ndim(self):
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> torch.ones(2, 3).ndim
+        2
+        """
         return self.rank
 
     @property
     def itemsize(self):
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        >>> torch.ones(2).itemsize
+        4
+        """
         return ITEMSIZE[self.code]
 
     @property
     def nbytes(self):
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> torch.ones(2).nbytes
+        8
+        """
         return self.count * ITEMSIZE[self.code]
 
     @property
     def layout(self):
+        """How the elements are kept: ``torch.strided``.
+
+        >>> torch.ones(2).layout
+        torch.strided
+        """
         return hook("strided")
 
     @property
     def is_cuda(self):
+        """Whether the memory is a GPU's.
+
+        >>> torch.ones(2).is_cuda
+        False
+        """
         return self.dev == CUDA
 
     @property
     def is_cpu(self):
+        """Whether the memory is the CPU's.
+
+        >>> torch.ones(2).is_cpu
+        True
+        """
         return self.dev == CPU
 
     @property
     def is_meta(self):
+        """Whether it has a shape and no memory.
+
+        >>> torch.empty(2, device="meta").is_meta
+        True
+        """
         return self.dev == META
 
     @property
@@ -119,32 +162,37 @@ cdef class Tensor:
     # --- gradients ---
     @property
     def requires_grad(self):
-        """Whether operations on it are recorded; true of every view of a tensor of which it is true."""
+        """Whether operations on it are recorded; true of every view of a tensor of which it is true.
+
+        Setting it raises RuntimeError for dtypes without gradients, and False for a tensor that an operation made.
+
+        >>> torch.ones(2, requires_grad=True).requires_grad
+        True
+        """
         if any_duals() and not hook("for_gradients")(self):
             return False
         return self.needs_grad or (self.base is not None and self.base.needs_grad and not self.inference)
 
     @requires_grad.setter
     def requires_grad(self, bint on):
-        if on and not (is_float_code(self.code) or is_complex_code(self.code)):
-            raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {describe(self)}")
-        if self.node is not None:
-            if not on:
-                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed"
-                                   " variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
-            return
-        if on and self.inference and not inference_enabled():
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        self.needs_grad = on
+        ask_gradients(self, on)
 
     @property
     def is_leaf(self):
-        """Whether no recorded operation made it."""
+        """Whether no recorded operation made it.
+
+        >>> (torch.ones(2, requires_grad=True) * 2).is_leaf
+        False
+        """
         return self.node is None or any_duals() and not hook("for_gradients")(self)
 
     @property
     def grad_fn(self):
-        """The recorded operation that made it, or None."""
+        """The recorded operation that made it, or None.
+
+        >>> (torch.ones(2, requires_grad=True) * 2).grad_fn.name()
+        'MulBackward0'
+        """
         if any_duals() and not hook("for_gradients")(self):
             return None
         if self.base is not None and (self.needs_grad or self.base.needs_grad):
@@ -153,26 +201,28 @@ cdef class Tensor:
 
     @property
     def output_nr(self):
+        """Which of the results of ``grad_fn`` it is.
+
+        >>> torch.ones(2, 2, requires_grad=True).unbind()[1].output_nr
+        1
+        """
         return self.nr
 
     @property
     def grad(self):
-        """The accumulated gradient of a leaf, or None."""
+        """The accumulated gradient of a leaf, or None. Setting raises RuntimeError for another shape, dtype or device.
+
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> (3 * x).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+        """
         return self.grad_
 
     @grad.setter
     def grad(self, value):
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-            if value is self:
-                raise RuntimeError("can't assign Variable as its own grad")
-            if not same_shape(self, <Tensor>value):
-                raise RuntimeError(f"assigned grad has data of a different size: {describe(value)} for {describe(self)}")
-            if (<Tensor>value).code != self.code:
-                raise RuntimeError(f"assigned grad has data of a different type: {describe(value)} for {describe(self)}")
-            if (<Tensor>value).dev != self.dev:
-                raise RuntimeError(f"assigned grad has data located on a different device than {describe(self)}")
+            check_gradient(self, value)
         self.grad_ = value
 
     @grad.deleter
@@ -181,12 +231,12 @@ cdef class Tensor:
 
     @property
     def data(self):
-        """The same memory without history; writes to it are not counted for autograd."""
-        cdef Tensor t = alias(self)
-        if self.store is not None:
-            t.store = foreign_storage(self.store.ptr, self.store.length, self.store)
-            t.store.dev, t.store.read_only = self.store.dev, self.store.read_only
-        return t
+        """The same memory without history; writes to it are not counted for autograd. Setting it gives the tensor other memory.
+
+        >>> torch.ones(2, requires_grad=True).data
+        tensor([1., 1.])
+        """
+        return same_memory(self)
 
     @data.setter
     def data(self, Tensor value not None):
@@ -244,7 +294,11 @@ cdef class Tensor:
 
     @cython.binding(False)          # a method descriptor, which looks at the type of self: Tensor.item(3) is an error
     def item(self):
-        """The only element as a Python number. Raises RuntimeError for any other count of elements."""
+        """The only element as a Python number. Raises RuntimeError for any other count of elements.
+
+        >>> torch.tensor([2.5]).item()
+        2.5
+        """
         if armed and overridden(self):
             return ask_protocol("item", (self,))
         return self.only_element("item")
@@ -281,36 +335,8 @@ cdef class Tensor:
         return int(self.only_element("index"))
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
-        if self.dev != CPU:
-            raise BufferError("this tensor is not in the CPU's memory: copy it with .cpu() first")
-        if self.code == BFLOAT16:
-            raise BufferError("the buffer protocol has no bfloat16: convert with .float() first")
-        if self.requires_grad:              # numpy then asks __array__, which says the same
-            raise BufferError("this tensor requires grad, and writes to a buffer are not recorded: use .detach() first")
-        cdef bint read_only = self.store is not None and self.store.read_only
-        cdef bint columns = is_columns(self)
-        if flags & PyBUF_WRITABLE and read_only:
-            raise BufferError("this tensor shows memory that is not writable: ask for a read-only buffer, or clone() it first")
-        if not self.contig:
-            if (flags & PyBUF_STRIDES) != PyBUF_STRIDES or (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS:
-                raise BufferError("this tensor is not contiguous: use .contiguous()")
-            if (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS and not columns:
-                raise BufferError("this tensor is contiguous in no order: use .contiguous()")
-        if (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not columns:
-            raise BufferError("this tensor is not contiguous in Fortran's order: use .contiguous()")
-        cdef int d
-        cdef Py_ssize_t *dims = <Py_ssize_t *>malloc(2 * (self.rank + 1) * sizeof(Py_ssize_t))
-        if dims == NULL:
-            raise MemoryError()
-        for d in range(self.rank):
-            dims[d] = self.sizes[d]
-            dims[self.rank + d] = self.steps[d] * ITEMSIZE[self.code]
-        buffer.buf, buffer.obj, buffer.len = self.ptr, self, self.count * ITEMSIZE[self.code]
-        buffer.itemsize, buffer.ndim, buffer.readonly = ITEMSIZE[self.code], self.rank, read_only
-        buffer.format = FORMATS[self.code] if flags & PyBUF_FORMAT else NULL
-        buffer.shape = dims if flags & PyBUF_ND else NULL
-        buffer.strides = dims + self.rank if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
-        buffer.suboffsets, buffer.internal = NULL, dims
+        show_buffer(self, buffer, flags)
+        buffer.obj = self
 
     def __releasebuffer__(self, Py_buffer *buffer):
         free(buffer.internal)
@@ -388,20 +414,6 @@ cdef class Tensor:
         return unary_slots()[SLOT_INVERT](self)
 
 
-cdef bint is_columns(Tensor x) noexcept:
-    """Whether the first dimension runs fastest and there are no holes: Fortran's order."""
-    cdef Py_ssize_t run = 1
-    cdef int d
-    for d in range(x.rank):
-        if x.count and x.sizes[d] != 1 and x.steps[d] != run:
-            return False
-        run *= x.sizes[d] if x.count else 1
-    return True
-
-
-cdef char *FORMATS[12]
-FORMATS[:] = [b"?", b"B", b"b", b"h", b"i", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
-
-
+include "buffer.pxi"
 include "pools.pxi"
 include "making.pxi"

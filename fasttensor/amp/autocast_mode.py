@@ -160,7 +160,22 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """Decorates ``backward`` of an autograd Function whose forward has `custom_fwd`: it runs under the same autocast state."""
+    """Decorates ``backward`` of an autograd Function whose forward has `custom_fwd`: it runs under the same autocast state.
+
+    Raises ValueError where `device_type` is no str.
+
+    >>> class Double(torch.autograd.Function):
+    ...     @staticmethod
+    ...     @torch.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @torch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> Double.apply(torch.ones(1))
+    tensor([2.])
+    """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if bwd is None:

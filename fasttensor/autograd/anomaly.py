@@ -234,7 +234,12 @@ class detect_anomaly:
 
 
 class set_detect_anomaly(detect_anomaly):
-    """Anomaly mode on or off by a flag, as a call or as a context; see `detect_anomaly`."""
+    """Anomaly mode on or off by a flag, as a call or as a context; see `detect_anomaly`.
+
+    >>> with torch.autograd.set_detect_anomaly(False):
+    ...     print(torch.is_anomaly_enabled())
+    False
+    """
 
     def __init__(self, mode, check_nan=True, *, forward="warn"):
         self._prepare(bool(mode), check_nan, forward)

@@ -95,7 +95,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    """Accumulate this tensor's gradients into the leaves' ``grad``; see :func:`fasttensor.autograd.backward`."""
+    """Accumulate this tensor's gradients into the leaves' ``grad``; see :func:`fasttensor.autograd.backward` for what it raises.
+
+    Args: `gradient`, shaped like this tensor (None for one element); `inputs`, the only tensors whose ``grad`` is accumulated.
+
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([4.])
+    """
     if inputs is None and not create_graph and not retain_graph:
         check_recorded([self], "backward", "tensors")
         sweep([self], [gradient], False, False, None, True, "backward", True)

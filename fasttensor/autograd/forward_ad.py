@@ -21,7 +21,12 @@ _state = _local()       # memo: what is known of nodes in the open level
 
 
 class UnpackedDualTensor(namedtuple("UnpackedDualTensor", ["primal", "tangent"])):
-    """What `unpack_dual` returns: the tensor, and its tangent or None."""
+    """What `unpack_dual` returns: the tensor ``primal``, and its ``tangent`` or None.
+
+    >>> import fasttensor.autograd.forward_ad as fwAD
+    >>> fwAD.unpack_dual(torch.ones(1))
+    UnpackedDualTensor(primal=tensor([1.]), tangent=None)
+    """
 
 
 def _memo():
@@ -29,7 +34,13 @@ def _memo():
 
 
 def enter_dual_level():
-    """Open a level in which duals can be made, and return its number. RuntimeError where one is open."""
+    """Open a level in which duals can be made, and return its number. RuntimeError where one is open.
+
+    >>> import fasttensor.autograd.forward_ad as fwAD
+    >>> fwAD.enter_dual_level()
+    0
+    >>> fwAD.exit_dual_level()
+    """
     if _memo() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _state.memo = {}
@@ -38,7 +49,12 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """Leave the level; its duals become ordinary tensors."""
+    """Leave the level; its duals become ordinary tensors. RuntimeError where none is open, or another `level` is named.
+
+    >>> import fasttensor.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.exit_dual_level(level=level)
+    """
     if level not in (None, 0) or _memo() is None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     _state.memo = None
@@ -89,6 +105,12 @@ def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor; the tangent is None for one that is no dual number, and outside of levels.
 
     Raises RuntimeError where the history that leads to `tensor` was freed, or what it saved was overwritten.
+
+    >>> import fasttensor.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(torch.tensor([2.0]), torch.tensor([1.0]))
+    ...     print(fwAD.unpack_dual(x * x).tangent)
+    tensor([4.])
     """
     memo = _memo()
     if not isinstance(tensor, Tensor):

@@ -31,14 +31,24 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context: what is saved inside waits in the CPU's memory."""
+    """Context: what is saved inside for backward waits in the CPU's memory.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...     y = x.exp().sum()
+    >>> y.backward()
+    """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda t: (t.device, t.cpu()), lambda kept: kept[1].to(kept[0]))
 
 
 class disable_saved_tensors_hooks:
-    """Context: saving inside raises RuntimeError with this text."""
+    """Context: hooks on saved tensors inside raise RuntimeError with this text.
+
+    >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     y = torch.ones(2)
+    """
 
     def __init__(self, error_message):
         self.error_message = error_message
@@ -51,7 +61,13 @@ class disable_saved_tensors_hooks:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Call ``fn(grads)`` once all (mode "all"), or ``fn(grad)`` once any, of the tensors' gradients are computed."""
+    """Call ``fn(grads)`` once all (mode "all"), or ``fn(grad)`` once any, of the tensors' gradients are computed; returns a handle.
+
+    >>> x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), print)
+    >>> (2 * x + 3 * y).backward()
+    [tensor([2.]), tensor([3.])]
+    """
     tensors = list(tensors)
     grads = [None] * len(tensors)
     state = {"seen": 0}
@@ -81,7 +97,11 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 
 class GradientEdge(NamedTuple):
-    """A node and an output number of it: where in the graph a tensor's gradient arrives."""
+    """A node and an output number of it: where in the graph a tensor's gradient arrives.
+
+    >>> torch.autograd.graph.get_gradient_edge(torch.ones(1, requires_grad=True) * 2).output_nr
+    0
+    """
 
     node: Node
     output_nr: int
@@ -89,7 +109,12 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor):
-    """Where in the graph this tensor's gradient arrives; of a leaf, its AccumulateGrad."""
+    """Where in the graph this tensor's gradient arrives; of a leaf, its AccumulateGrad. RuntimeError for one that does not require grad.
+
+    >>> edge = torch.autograd.graph.get_gradient_edge(torch.ones(1, requires_grad=True) * 2)
+    >>> edge.node.name()
+    'MulBackward0'
+    """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(accumulator_of(tensor) if tensor.grad_fn is None else tensor.grad_fn, tensor.output_nr)
@@ -134,10 +159,19 @@ class allow_mutation_on_saved_tensors:
 
 
 def increment_version(tensor):
-    """Say that a tensor's memory, or that of each of several tensors, was written by other means than tensor operations."""
+    """Say that a tensor's memory, or that of each of several tensors, was written by other means than tensor operations.
+
+    >>> x = torch.ones(1)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    2
+    """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         count_write(t)
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled):
-    """Accepted: there are no streams whose order could differ."""
+    """Nothing: gradients are added by one stream of work.
+
+    >>> torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+    """

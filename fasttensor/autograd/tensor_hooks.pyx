@@ -148,7 +148,11 @@ def retain_grad(self):
 
 
 def retains_grad(self):
-    """Whether a non-leaf tensor keeps its gradient."""
+    """Whether a non-leaf tensor keeps its gradient: see ``retain_grad``.
+
+    >>> torch.ones(2, requires_grad=True).mul(2).retains_grad
+    False
+    """
     return bool((<Tensor?>self).meta is not None and (<Tensor>self).meta.get("retains_grad"))
 
 

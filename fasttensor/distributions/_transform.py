@@ -165,6 +165,7 @@ class ComposeTransform(Transform):
     """Maps one after another, the first of ``parts`` first.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import ComposeTransform
     >>> from fasttensor.distributions import AffineTransform, ExpTransform
     >>> ComposeTransform([AffineTransform(0.0, 2.0), ExpTransform()])(torch.zeros(2))
     tensor([1., 1.])
@@ -263,6 +264,7 @@ class IndependentTransform(Transform):
     """A map whose last ``reinterpreted_batch_ndims`` batch dimensions belong to the point: the log determinant is summed over them.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import IndependentTransform
     >>> t = IndependentTransform(torch.distributions.ExpTransform(), 1)
     >>> t.log_abs_det_jacobian(torch.tensor([1.0, 2.0]), None)
     tensor(3.)
@@ -319,6 +321,7 @@ class ReshapeTransform(Transform):
     """Points of shape ``in_shape`` as points of shape ``out_shape``; ValueError where the numbers of elements differ.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import ReshapeTransform
     >>> ReshapeTransform((2, 3), (6,))(torch.zeros(4, 2, 3)).shape
     torch.Size([4, 6])
     """

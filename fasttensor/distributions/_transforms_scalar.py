@@ -28,6 +28,7 @@ class ExpTransform(_Plain):
     """y = exp(x).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import ExpTransform
     >>> ExpTransform()(torch.zeros(2))
     tensor([1., 1.])
     """
@@ -48,6 +49,7 @@ class SigmoidTransform(_Plain):
     """y = 1 / (1 + exp(-x)), kept inside (0, 1) by one rounding step.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import SigmoidTransform
     >>> SigmoidTransform()(torch.zeros(2))
     tensor([0.5000, 0.5000])
     """
@@ -78,6 +80,7 @@ class SoftplusTransform(_Plain):
     """y = log(1 + exp(x)).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import SoftplusTransform
     >>> SoftplusTransform()(torch.zeros(1))
     tensor([0.6931])
     """
@@ -98,6 +101,7 @@ class TanhTransform(_Plain):
     """y = tanh(x). Prefer ``cache_size=1``: the inverse is inexact near -1 and 1.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import TanhTransform
     >>> TanhTransform()(torch.zeros(1))
     tensor([0.])
     """
@@ -119,6 +123,7 @@ class AbsTransform(_Plain):
     """y = |x|, with y itself as the inverse's value.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import AbsTransform
     >>> AbsTransform()(torch.tensor([-2.0]))
     tensor([2.])
     """
@@ -138,6 +143,7 @@ class PowerTransform(Transform):
     """y = x ** exponent, for positive x.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import PowerTransform
     >>> PowerTransform(2.0)(torch.tensor([3.0]))
     tensor([9.])
     """
@@ -183,6 +189,7 @@ class AffineTransform(Transform):
     """y = loc + scale * x; ``event_dim`` of the last dimensions make a point.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import AffineTransform
     >>> AffineTransform(1.0, 2.0)(torch.tensor([3.0]))
     tensor([7.])
     """
@@ -244,6 +251,7 @@ class CumulativeDistributionTransform(Transform):
     """y = F(x) with the cdf of a distribution of numbers: uniform on [0, 1] for points of that distribution.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import CumulativeDistributionTransform
     >>> CumulativeDistributionTransform(torch.distributions.Normal(0.0, 1.0))(torch.zeros(1))
     tensor([0.5000])
     """

@@ -21,6 +21,7 @@ class SoftmaxTransform(_PlainVector):
     """Vectors to the simplex by ``softmax``: not one to one, but every coordinate is treated alike.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import SoftmaxTransform
     >>> SoftmaxTransform()(torch.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
@@ -46,6 +47,7 @@ class StickBreakingTransform(_PlainVector):
     """Vectors of n - 1 numbers to the simplex of n: each number says which part of what is left is broken off (one to one).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import StickBreakingTransform
     >>> StickBreakingTransform()(torch.zeros(2))
     tensor([0.3333, 0.3333, 0.3333])
     """
@@ -89,6 +91,7 @@ class CorrCholeskyTransform(Transform):
     matrices based on vines and extended onion method", 2009). ValueError for other lengths.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import CorrCholeskyTransform
     >>> CorrCholeskyTransform()(torch.zeros(1))
     tensor([[1., 0.],
             [0., 1.]])
@@ -135,6 +138,7 @@ class LowerCholeskyTransform(_PlainVector):
     """Square matrices to lower triangular ones with a positive diagonal: the upper part is dropped.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import LowerCholeskyTransform
     >>> LowerCholeskyTransform()(torch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -154,6 +158,7 @@ class PositiveDefiniteTransform(_PlainVector):
     """Square matrices to positive definite ones, the products of a :class:`LowerCholeskyTransform`'s factor with its transpose.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import PositiveDefiniteTransform
     >>> PositiveDefiniteTransform()(torch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -199,6 +204,7 @@ class CatTransform(_Parts):
     """Maps of pieces of given ``lengths`` along ``dim``, joined again; each may be a map of vectors that keeps its length.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import CatTransform
     >>> from fasttensor.distributions import ExpTransform, identity_transform
     >>> CatTransform([ExpTransform(), identity_transform], 0, [1, 2])(torch.zeros(3))
     tensor([1., 0., 0.])
@@ -252,6 +258,7 @@ class StackTransform(_Parts):
     """A map for each slice along ``dim``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import StackTransform
     >>> from fasttensor.distributions import ExpTransform, identity_transform
     >>> StackTransform([ExpTransform(), identity_transform], 1)(torch.zeros(2, 2))
     tensor([[1., 0.],

@@ -16,6 +16,7 @@ class Bernoulli(Binary, ExponentialFamily):
     """One with probability ``probs``, else zero; or ``logits``, the log-odds of one.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Bernoulli
     >>> Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0]))
     tensor([-1.3863])
     """

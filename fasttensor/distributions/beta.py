@@ -15,6 +15,7 @@ class Beta(ExponentialFamily):
     """Numbers of [0, 1] with density proportional to x ** (concentration1 - 1) * (1 - x) ** (concentration0 - 1).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Beta
     >>> Beta(1.0, torch.tensor([3.0])).mean
     tensor([0.2500])
     """

@@ -13,6 +13,7 @@ class Binomial(Binary, Distribution):
     """Successes among ``total_count`` trials with probability ``probs`` each, or ``logits``, its log-odds.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Binomial
     >>> Binomial(4, torch.tensor([0.5])).mean
     tensor([2.])
     """

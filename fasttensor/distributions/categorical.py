@@ -15,6 +15,7 @@ class Categorical(Distribution):
     """Indices 0 .. K - 1 with weights ``probs`` (which need not add up to one) or unnormalized log probabilities ``logits`` of shape ``[..., K]``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Categorical
     >>> Categorical(torch.tensor([1.0, 3.0])).log_prob(torch.tensor(1))
     tensor(-0.2877)
     """

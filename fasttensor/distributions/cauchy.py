@@ -14,6 +14,7 @@ class Cauchy(Distribution):
     """Numbers of median ``loc`` and half width at half maximum ``scale``, without a mean.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Cauchy
     >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
     tensor(0.7500)
     """

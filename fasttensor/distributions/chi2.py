@@ -9,6 +9,7 @@ class Chi2(Gamma):
     """The sum of ``df`` squared standard normal numbers: ``Gamma(df / 2, 1 / 2)``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Chi2
     >>> Chi2(torch.tensor([3.0])).mean
     tensor([3.])
     """

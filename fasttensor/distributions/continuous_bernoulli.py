@@ -18,6 +18,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
     Between ``lims``, around probs = 1/2 where the formulas divide zero by zero, Taylor series are used.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import ContinuousBernoulli
     >>> ContinuousBernoulli(torch.tensor([0.5])).mean
     tensor([0.5000])
     """

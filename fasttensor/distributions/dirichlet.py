@@ -11,6 +11,7 @@ class Dirichlet(ExponentialFamily):
     """Vectors of the simplex with density proportional to the product of x_i ** (concentration_i - 1).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Dirichlet
     >>> Dirichlet(torch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])
     """

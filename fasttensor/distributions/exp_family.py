@@ -11,6 +11,9 @@ class ExponentialFamily(Distribution):
     exponential families", 2010).
 
     A subclass gives ``_natural_params`` (a tuple), ``_log_normalizer(*params)`` and ``_mean_carrier_measure`` (a number).
+
+    >>> issubclass(torch.distributions.Normal, torch.distributions.ExponentialFamily)
+    True
     """
 
     @property

@@ -12,6 +12,7 @@ class Exponential(ExponentialFamily):
     """Waiting times for events that come at a ``rate``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Exponential
     >>> Exponential(torch.tensor([2.0])).mean
     tensor([0.5000])
     """

@@ -15,6 +15,7 @@ class FisherSnedecor(Distribution):
     """The ratio of two chi-squared numbers of ``df1`` and ``df2`` degrees of freedom, each divided by its degrees.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import FisherSnedecor
     >>> FisherSnedecor(torch.tensor([1.0]), 4.0).mean
     tensor([2.])
     """

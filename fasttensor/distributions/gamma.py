@@ -19,6 +19,7 @@ class Gamma(ExponentialFamily):
     (Figurnov et al., arXiv:1805.08498).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Gamma
     >>> Gamma(torch.tensor([3.0]), 2.0).mean
     tensor([1.5000])
     """

@@ -15,6 +15,7 @@ class GeneralizedPareto(Distribution):
     ``exp(-(x - loc) / scale)`` for concentration zero.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import GeneralizedPareto
     >>> GeneralizedPareto(0.0, 1.0, torch.tensor([0.5])).mean
     tensor([2.])
     """

@@ -14,6 +14,7 @@ class Geometric(Binary, Distribution):
     """The number of failures, 0, 1, 2 ..., before the first success of trials with probability ``probs`` each.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Geometric
     >>> Geometric(torch.tensor([0.25])).mean
     tensor([3.])
     """

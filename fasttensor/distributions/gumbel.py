@@ -17,6 +17,7 @@ class Gumbel(TransformedDistribution):
     """Numbers with cumulative distribution exp(-exp(-(x - loc) / scale)): the largest of many.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Gumbel
     >>> Gumbel(torch.tensor([1.0]), 2.0).mean
     tensor([2.1544])
     """

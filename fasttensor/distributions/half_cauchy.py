@@ -13,6 +13,7 @@ class HalfCauchy(Half):
     """Absolute values of Cauchy numbers of median zero and half width ``scale``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import HalfCauchy
     >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))
     tensor(0.5000)
     """

@@ -11,6 +11,7 @@ class HalfNormal(Half):
     """Absolute values of normal numbers of mean zero and standard deviation ``scale``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import HalfNormal
     >>> HalfNormal(torch.tensor([1.0])).mean
     tensor([0.7979])
     """

@@ -16,6 +16,7 @@ class Independent(Distribution):
     ValueError where there are fewer batch dimensions.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Independent
     >>> from fasttensor.distributions import Normal
     >>> Independent(Normal(torch.zeros(3), torch.ones(3)), 1).log_prob(torch.zeros(3))
     tensor(-2.7568)

@@ -15,6 +15,7 @@ class InverseGamma(TransformedDistribution):
     """Reciprocals of Gamma numbers.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import InverseGamma
     >>> InverseGamma(torch.tensor([3.0]), 4.0).mean
     tensor([2.])
     """

@@ -15,6 +15,7 @@ def register_kl(type_p, type_q):
     what is no class; classes of other libraries that behave like distributions may be registered.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import register_kl
     >>> from fasttensor.distributions import Normal, kl_divergence
     >>> class Shifted(Normal):
     ...     pass
@@ -54,6 +55,7 @@ def kl_divergence(p, q):
     Raises NotImplementedError where no formula is registered for the two classes.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import kl_divergence
     >>> from fasttensor.distributions import Normal
     >>> kl_divergence(Normal(torch.zeros(2), 1.0), Normal(torch.tensor([0.0, 1.0]), 1.0))
     tensor([0.0000, 0.5000])

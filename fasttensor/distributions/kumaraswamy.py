@@ -22,6 +22,7 @@ class Kumaraswamy(TransformedDistribution):
     """Numbers of [0, 1] with cumulative distribution 1 - (1 - x ** concentration1) ** concentration0.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Kumaraswamy
     >>> Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean
     tensor([0.5000])
     """

@@ -14,6 +14,7 @@ class Laplace(Distribution):
     """Numbers with density exp(-|x - loc| / scale) / (2 scale).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Laplace
     >>> Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.6931)
     """

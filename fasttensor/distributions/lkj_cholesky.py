@@ -18,6 +18,7 @@ class LKJCholesky(Distribution):
     extended onion method", 2009). ValueError for dim < 2.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import LKJCholesky
     >>> LKJCholesky(3, 0.5).sample().shape
     torch.Size([3, 3])
     """

@@ -11,6 +11,7 @@ class LogNormal(TransformedDistribution):
     """Exponentials of normal numbers of mean ``loc`` and standard deviation ``scale``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import LogNormal
     >>> LogNormal(torch.tensor([0.0]), 1.0).mean
     tensor([1.6487])
     """

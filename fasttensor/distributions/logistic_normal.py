@@ -11,6 +11,7 @@ class LogisticNormal(TransformedDistribution):
     """Vectors of the simplex of n + 1: n normal numbers ``[..., n]`` through a :class:`StickBreakingTransform`.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import LogisticNormal
     >>> LogisticNormal(torch.zeros(3), torch.ones(3)).sample().shape
     torch.Size([4])
     """

@@ -33,6 +33,7 @@ class LowRankMultivariateNormal(Distribution):
     of few columns. Densities cost n m^2 instead of n^3. ValueError where shapes do not fit.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import LowRankMultivariateNormal
     >>> m = LowRankMultivariateNormal(torch.zeros(2), torch.tensor([[1.0], [0.0]]), torch.ones(2))
     >>> m.variance
     tensor([2., 1.])

@@ -13,6 +13,7 @@ class MixtureSameFamily(Distribution):
     ``component_distribution``. ValueError where their shapes do not fit.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import MixtureSameFamily
     >>> from fasttensor.distributions import Categorical, Normal
     >>> mix = MixtureSameFamily(Categorical(torch.ones(2)), Normal(torch.tensor([-1.0, 1.0]), torch.ones(2)))
     >>> mix.variance

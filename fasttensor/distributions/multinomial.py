@@ -17,6 +17,7 @@ class Multinomial(OfCategorical, Distribution):
     """How often each category comes among ``total_count`` (an int) draws of a :class:`Categorical`.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Multinomial
     >>> Multinomial(4, torch.tensor([0.5, 0.5])).mean
     tensor([2., 2.])
     """

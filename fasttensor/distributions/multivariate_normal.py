@@ -87,6 +87,7 @@ class MultivariateNormal(Scaled, Distribution):
     Cholesky factor ``scale_tril`` (the cheapest). ValueError unless it is exactly one of them.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import MultivariateNormal
     >>> MultivariateNormal(torch.zeros(2), torch.eye(2)).log_prob(torch.zeros(2))
     tensor(-1.8379)
     """

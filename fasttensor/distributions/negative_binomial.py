@@ -15,6 +15,7 @@ class NegativeBinomial(Binary, Distribution):
     """Successes of probability ``probs`` before ``total_count`` failures, which need not be a whole number.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import NegativeBinomial
     >>> NegativeBinomial(3.0, torch.tensor([0.5])).mean
     tensor([3.])
     """

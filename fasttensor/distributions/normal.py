@@ -14,6 +14,7 @@ class Normal(ExponentialFamily):
     """Numbers of mean ``loc`` and standard deviation ``scale``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Normal
     >>> Normal(0.0, torch.tensor([1.0, 2.0])).log_prob(torch.tensor(0.0))
     tensor([-0.9189, -1.6121])
     """

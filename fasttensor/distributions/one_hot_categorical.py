@@ -13,6 +13,7 @@ class OneHotCategorical(OfCategorical, Distribution):
     """As :class:`Categorical`, with one-hot vectors for indices.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import OneHotCategorical
     >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
     """
@@ -61,6 +62,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     propagating gradients through stochastic neurons for conditional computation", 2013).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import OneHotCategoricalStraightThrough
     >>> p = torch.tensor([0.0, 1.0], requires_grad=True)
     >>> OneHotCategoricalStraightThrough(p).rsample().requires_grad
     True

@@ -16,6 +16,7 @@ class Pareto(TransformedDistribution):
     """Numbers from ``scale`` on whose survival function is (scale / x) ** alpha.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Pareto
     >>> Pareto(torch.tensor([1.0]), torch.tensor([2.0])).mean
     tensor([2.])
     """

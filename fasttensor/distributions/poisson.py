@@ -12,6 +12,7 @@ class Poisson(ExponentialFamily):
     """Counts of events that come at a ``rate``.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Poisson
     >>> Poisson(2.0).log_prob(torch.tensor(0.0))
     tensor(-2.)
     """

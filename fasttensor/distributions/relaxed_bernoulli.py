@@ -47,6 +47,7 @@ class RelaxedBernoulli(TransformedDistribution):
     Gu and Poole, arXiv:1611.01144).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import RelaxedBernoulli
     >>> RelaxedBernoulli(torch.tensor([2.2]), torch.tensor([0.1, 0.9])).batch_shape
     torch.Size([2])
     """

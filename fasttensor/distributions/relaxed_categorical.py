@@ -53,6 +53,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     arXiv:1611.00712; Jang, Gu and Poole, arXiv:1611.01144).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import RelaxedOneHotCategorical
     >>> RelaxedOneHotCategorical(torch.tensor([2.2]), torch.tensor([0.1, 0.2, 0.3, 0.4])).event_shape
     torch.Size([4])
     """

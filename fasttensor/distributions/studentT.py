@@ -15,6 +15,7 @@ class StudentT(Distribution):
     """``loc + scale * x`` with a standard normal number divided by the root of a chi-squared one over its ``df`` degrees of freedom as x.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import StudentT
     >>> StudentT(torch.tensor([4.0])).variance
     tensor([2.])
     """

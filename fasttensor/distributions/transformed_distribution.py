@@ -17,6 +17,7 @@ class TransformedDistribution(Distribution):
     transforms, and where the base has too few dimensions for them.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import TransformedDistribution
     >>> from fasttensor.distributions import ExpTransform, Normal
     >>> TransformedDistribution(Normal(0.0, 1.0), ExpTransform()).log_prob(torch.tensor(1.0))
     tensor(-0.9189)

@@ -14,6 +14,7 @@ class Uniform(Distribution):
     """Numbers of [low, high), all equally likely; ValueError unless low < high.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Uniform
     >>> Uniform(0.0, torch.tensor([4.0])).variance
     tensor([1.3333])
     """

@@ -38,6 +38,7 @@ class VonMises(Distribution):
     Samples are drawn in float64, as float32 hangs for small concentrations, and lie in [-pi, pi).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import VonMises
     >>> VonMises(torch.tensor([1.0]), torch.tensor([4.0])).mean
     tensor([1.])
     """

@@ -14,6 +14,7 @@ class Weibull(TransformedDistribution):
     """Numbers whose survival function is exp(-(x / scale) ** concentration).
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Weibull
     >>> Weibull(torch.tensor([1.0]), torch.tensor([1.0])).mean
     tensor([1.])
     """

@@ -28,6 +28,7 @@ class Wishart(Scaled, ExponentialFamily):
     are drawn again, ``max_try_correction`` times at most.
 
     >>> import fasttensor as torch
+    >>> from fasttensor.distributions import Wishart
     >>> Wishart(torch.tensor([4.0]), torch.eye(2)).mean
     tensor([[[4., 0.],
              [0., 4.]]])

@@ -341,7 +341,11 @@ def functionalize(func, *, remove="mutations"):
 
 
 def debug_unwrap(tensor, *, recurse=True):
-    """The tensor of all samples behind a batched tensor, for debugging; other tensors as they are."""
+    """The tensor of all samples behind a batched tensor, for debugging; other tensors as they are.
+
+    >>> torch.func.debug_unwrap(torch.ones(2))
+    tensor([1., 1.])
+    """
     while isinstance(tensor, Batched):
         tensor = tensor.value
         if not recurse:

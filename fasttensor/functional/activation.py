@@ -76,12 +76,20 @@ def glu(input, dim=-1):
 
 
 def sigmoid(input):
-    """1 / (1 + exp(-x)), the same as `torch.sigmoid`."""
+    """1 / (1 + exp(-x)), the same as `torch.sigmoid`. Any shape; floating point or complex, integers become the default float dtype.
+
+    >>> F.sigmoid(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
     return _sigmoid(input)
 
 
 def tanh(input):
-    """The hyperbolic tangent, the same as `torch.tanh`."""
+    """The hyperbolic tangent, the same as `torch.tanh`. Any shape; floating point or complex, integers become the default float dtype.
+
+    >>> F.tanh(torch.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.4621])
+    """
     return _tanh(input)
 
 

@@ -199,8 +199,13 @@ def multi_head_attention_forward(
         static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
     """What `nn.MultiheadAttention` computes: projections, attention of each head, output projection.
 
-    query (L, N, E), key (S, N, K), value (S, N, V) or without N. Returns (output, weights or None).
-    Raises AssertionError and RuntimeError for shapes that do not fit.
+    query (L, N, E), key (S, N, K), value (S, N, V) or without N; in_proj_weight (3 E, E), out_proj_weight (E, E); masks are bool (True: left
+    out) or added to the scores. Returns (output, weights or None), weights (N, L, S) or with ``average_attn_weights=False`` (N, heads, L, S).
+    Raises AssertionError and RuntimeError for shapes that do not fit. Source: Vaswani et al., 2017.
+
+    >>> x = torch.ones(1, 1, 2)
+    >>> F.multi_head_attention_forward(x, x, x, 2, 1, torch.ones(6, 2), None, None, None, False, 0.0, torch.eye(2), None)
+    (tensor([[[2., 2.]]]), tensor([[[1.]]]))
     """
     batched = _shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

@@ -223,9 +223,20 @@ class _Legacy(type):
         return isinstance(x, Tensor) and x.is_cpu and x.dtype.name == cls.element
 
 
+LEGACY_DOC = """Constructor of {element} tensors on the CPU from sizes (ints) or values (a sequence); tensors of that dtype are its instances.
+
+    Prefer ``torch.tensor`` and ``torch.empty``. Raises TypeError for a tensor of another dtype and for a float.
+
+    >>> torch.{name}([1, 2])
+    tensor({shown})
+    """
+SHOWN = {"float32": "[1., 2.]", "int64": "[1, 2]", "bool": "[True, True]",
+         **{f"float{n}": f"[1., 2.], dtype=torch.float{n}" for n in (16, 64)}, "bfloat16": "[1., 2.], dtype=torch.bfloat16"}
+
+
 def _legacy(name, element):
-    return _Legacy(name, (), {"element": element, "dtype": DTYPES[element], "__doc__": f"Constructor of {element} tensors from sizes or values.",
-                              "__module__": "fasttensor"})
+    doc = LEGACY_DOC.format(name=name, element=element, shown=SHOWN.get(element, f"[1, 2], dtype=torch.{element}"))
+    return _Legacy(name, (), {"element": element, "dtype": DTYPES[element], "__doc__": doc, "__module__": "fasttensor"})
 
 
 FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor = (_legacy("FloatTensor", "float32"), _legacy("DoubleTensor", "float64"),

@@ -34,9 +34,14 @@ def not_positive(value):
 
 
 def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """The Cholesky factor and, a matrix, 0 or the order of the leading minor that is not positive-definite.
+    """The Cholesky factor and info, int32 of the batch's shape: 0, or the order of the leading minor that is not positive-definite.
 
-    A: (..., n, n) of float32, float64 or complex; only its lower (`upper`: upper) triangle is read.
+    A: (..., n, n) of float32, float64 or complex; only its lower (`upper`: upper) triangle is read. Raises RuntimeError for other shapes and
+    dtypes, LinAlgError where `check_errors` and a matrix has no factor.
+
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4.0, 2.0], [2.0, 5.0]])).L
+    tensor([[2., 0.],
+            [1., 2.]])
     """
     flag("linalg_cholesky_ex", "upper", upper)
     square("linalg.cholesky_ex", A)
@@ -61,7 +66,12 @@ def linalg_cholesky(A, *, upper=False, out=None):
 
 
 def cholesky(input, upper=False, *, out=None):
-    """See `linalg.cholesky`."""
+    """The factor L of input = L L^H, (..., n, n), or with `upper` its adjoint; see `linalg.cholesky` for dtypes and errors.
+
+    >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     flag("cholesky", "upper", upper)
     tensor_argument("cholesky", input)
     if not input.numel():
@@ -73,7 +83,13 @@ def cholesky(input, upper=False, *, out=None):
 
 
 def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
-    """LU in one matrix, int32 pivots counted from 1, and info: 0 or the place of a zero on U's diagonal."""
+    """LU in one matrix, int32 pivots counted from 1, and info: 0 or the place of a zero on U's diagonal.
+
+    A: (..., m, n) of float32, float64 or complex. Raises RuntimeError without `pivot`, LinAlgError where `check_errors` and U has a zero.
+
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).info
+    tensor(0, dtype=torch.int32)
+    """
     flag("linalg_lu_factor_ex", "pivot", pivot)
     matrix("linalg.lu_factor_ex", A)
     if not pivot:
@@ -145,7 +161,14 @@ def split(data):
 
 
 def linalg_lu(A, *, pivot=True, out=None):
-    """A = P @ L @ U with a permutation P, unit lower L (..., m, k), upper U (..., k, n)."""
+    """A = P @ L @ U with a permutation P (..., m, m), unit lower L (..., m, k), upper U (..., k, n), k = min(m, n).
+
+    A: (..., m, n) of float32, float64 or complex. Rows are exchanged for the largest pivot, as LAPACK's getrf does; RuntimeError without `pivot`.
+
+    >>> torch.linalg.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).U
+    tensor([[2., 2.],
+            [0., 1.]])
+    """
     flag("linalg_lu", "pivot", pivot)
     matrix("linalg.lu", A)
     found = linalg_lu_factor_ex(A, pivot=pivot)
@@ -153,7 +176,15 @@ def linalg_lu(A, *, pivot=True, out=None):
 
 
 def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
-    """L and D of A = L D L^T (L^H where `hermitian`) in one matrix, pivots, and info."""
+    """L and D of A = L D L^T (L^H where `hermitian`) in one matrix, pivots, and info: 0 or the place of a zero block of D.
+
+    A: (..., n, n), symmetric, of float32, float64 or complex; its lower triangle is read. LinAlgError where `check_errors` and D is singular.
+    Source: Bunch and Kaufman, 1977 (LAPACK's sytrf).
+
+    >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0, 1.0], [1.0, 2.0]])).LD
+    tensor([[2.0000, 0.0000],
+            [0.5000, 1.5000]])
+    """
     flag("linalg_ldl_factor_ex", "hermitian", hermitian)
     square("linalg.ldl_factor_ex", A)
     data, pivots, info = backend(A).sytrf(A.detach(), bool(hermitian))
@@ -168,7 +199,12 @@ def singular_block(value):
 
 
 def linalg_ldl_factor(A, *, hermitian=False, out=None):
-    """`linalg.ldl_factor_ex` that raises LinAlgError for a singular D."""
+    """L and D of A = L D L^T, and pivots: `linalg.ldl_factor_ex` that raises LinAlgError for a singular D.
+
+    >>> torch.linalg.ldl_factor(torch.tensor([[2.0, 1.0], [1.0, 2.0]])).LD
+    tensor([[2.0000, 0.0000],
+            [0.5000, 1.5000]])
+    """
     flag("linalg_ldl_factor", "hermitian", hermitian)
     found = linalg_ldl_factor_ex(A, hermitian=hermitian)
     check("torch.linalg.ldl_factor_ex", found.info, singular_block)
@@ -190,14 +226,26 @@ def linalg_qr(A, mode="reduced", *, out=None):
 
 
 def qr(input, some=True, *, out=None):
-    """See `linalg.qr`: some=False is its mode "complete"."""
+    """input = Q R, see `linalg.qr`: some=False is its mode "complete".
+
+    >>> Q, R = torch.qr(torch.tensor([[3.0], [4.0]]))
+    >>> Q.shape, R.shape
+    (torch.Size([2, 1]), torch.Size([1, 1]))
+    """
     flag("qr", "some", some)
     matrix("qr", input)
     return deliver("qr", out, QrResult(*apply(Qr, input, "reduced" if some else "complete")), True)
 
 
 def geqrf(input, *, out=None):
-    """R with Householder vectors below it, and their factors, as `linalg.householder_product` and `ormqr` read them. No gradient."""
+    """R with Householder vectors below it, (..., m, n), and their factors (..., min(m, n)), as `linalg.householder_product` and `ormqr` read them.
+
+    Raises NotImplementedError where a gradient is asked for: use `linalg.qr`. Source: LAPACK's geqrf.
+
+    >>> a, tau = torch.geqrf(torch.tensor([[3.0], [4.0]]))
+    >>> a.shape, tau.shape
+    (torch.Size([2, 1]), torch.Size([1]))
+    """
     matrix("geqrf", input)
     if needs_history(input):
         raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr")
@@ -250,7 +298,13 @@ def linalg_svdvals(A, *, driver=None, out=None):
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
-    """input = U diag(S) V^H: see `linalg.svd`, which returns V^H. compute_uv=False: U and V are zeros."""
+    """input = U diag(S) V^H: see `linalg.svd`, which returns V^H. compute_uv=False: U and V are zeros.
+
+    Shapes: (..., m, n) to (..., m, k), (..., k) and (..., n, k) with k = min(m, n); some=False: all columns of U and V.
+
+    >>> torch.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
     flag("svd", "some", some)
     u, s, vh = singular_parts("svd", input, not some and compute_uv, bool(compute_uv) or recorded(input))
     if not compute_uv:
@@ -285,7 +339,11 @@ def linalg_eig(A, *, out=None):
 
 
 def linalg_eigvals(A, *, out=None):
-    """The eigenvalues of `linalg.eig`, complex."""
+    """The eigenvalues of `linalg.eig`, complex, in no fixed order: (..., n, n) -> (..., n). RuntimeError for NaN and infinities.
+
+    >>> torch.linalg.eigvals(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
     square("linalg.eigvals", A)
     finite("torch.linalg.eigvals", A)
     values, _, info = apply(Eig, A, recorded(A))
@@ -314,7 +372,11 @@ def linalg_eigh(A, UPLO="L", *, out=None):
 
 
 def linalg_eigvalsh(A, UPLO="L", *, out=None):
-    """The eigenvalues of `linalg.eigh`."""
+    """The eigenvalues of `linalg.eigh`, real and ascending: (..., n, n) -> (..., n). Only the triangle that `UPLO` names is read.
+
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    tensor([1., 3.])
+    """
     square("linalg.eigvalsh", A)
     values, _, info = apply(Eigh, A, is_upper("linalg.eigvalsh", UPLO), recorded(A))
     eigen_check("linalg.eigvalsh", A, info)

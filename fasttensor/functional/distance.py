@@ -47,7 +47,11 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 
 def norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
-    """See :func:`norm`."""
+    """The norm of this tensor, over all its elements or over `dim`: see :func:`norm` for what `p` may be, and for errors.
+
+    >>> torch.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 

@@ -87,13 +87,23 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 
 def poisson(input, generator=None):
-    """Poisson numbers, each of the rate in ``input``; RuntimeError for a negative rate."""
+    """Poisson numbers, each of the rate in ``input`` (floating point); shape and dtype are the rates'. RuntimeError for a negative rate.
+
+    >>> torch.poisson(torch.tensor([0.0, 0.0]))
+    tensor([0., 0.])
+    """
     must_be_tensor("poisson", input)
     return _drawn(rules.Poisson, backend(input).poisson, (generator,), input)
 
 
 def binomial(count, prob, generator=None):
-    """Binomial numbers of given counts and probabilities (floating point, broadcast)."""
+    """Binomial numbers of given counts and probabilities (floating point, both of one dtype, broadcast), drawn from the default generator.
+
+    Raises RuntimeError where the dtypes differ.
+
+    >>> torch.binomial(torch.tensor([10.0, 5.0]), torch.tensor([1.0, 0.0]))
+    tensor([10.,  0.])
+    """
     must_be_tensor("binomial", count, "count")
     must_be_tensor("binomial", prob, "prob")
     if count.dtype is not prob.dtype:

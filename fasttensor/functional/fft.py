@@ -156,13 +156,29 @@ def many(kind, name, forward, doc):
     return named(transform, name, doc + " over the dimensions `dim` (all) of sizes `s`.")
 
 
+# What the examples in the docstrings print, the transforms of one dimension of 1, 2, 3, 4, the others of these as a matrix.
+RESULTS_OF = {
+    "fft": "tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])", "rfft": "tensor([10.+0.j, -2.+2.j, -2.+0.j])",
+    "ifft": "tensor([ 2.5000+0.0000j, -0.5000-0.5000j, -0.5000+0.0000j, -0.5000+0.5000j])",
+    "ihfft": "tensor([ 2.5000+0.0000j, -0.5000-0.5000j, -0.5000+0.0000j])",
+    "irfft": "tensor([ 2.5000, -0.6667,  0.0000, -0.1667,  0.0000, -0.6667])",
+    "hfft": "tensor([15.0000, -4.0000,  0.0000, -1.0000,  0.0000, -4.0000])",
+    **dict.fromkeys(("fft2", "fftn", "rfft2", "rfftn"), "tensor([[10.+0.j, -2.+0.j],\n            [-4.+0.j,  0.+0.j]])"),
+    **dict.fromkeys(("ifft2", "ifftn", "ihfft2", "ihfftn"), "tensor([[ 2.5000+0.j, -0.5000+0.j],\n            [-1.0000+0.j,  0.0000+0.j]])"),
+    **dict.fromkeys(("irfft2", "irfftn"), "tensor([[ 2.5000, -0.5000],\n            [-1.0000,  0.0000]])"),
+    **dict.fromkeys(("hfft2", "hfftn"), "tensor([[10., -2.],\n            [-4.,  0.]])"),
+}
+
+
 def named(function, name, doc):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + """
 
     norm: "backward" (default) scales the inverse by 1/n, "forward" the forward transform, "ortho" both by 1/sqrt(n).
-    Integers become the default dtype. Raises RuntimeError for float16, for sizes below 1, and for repeated dimensions.
-    """
+    float32 and complex64 give these, float64 and complex128 theirs; integers become the default dtype. Raises RuntimeError for float16,
+    for sizes below 1, for repeated dimensions and another `norm`, IndexError for a dimension out of range.
+
+    >>> torch.fft.""" + f"{name}(torch.tensor({'[[1.0, 2.0], [3.0, 4.0]]' if name[-1] in '2n' else '[1.0, 2.0, 3.0, 4.0]'}))\n    {RESULTS_OF[name]}\n"
     return function
 
 

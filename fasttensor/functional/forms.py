@@ -63,7 +63,13 @@ def adjoint(input):
 
 
 def native_channel_shuffle(input, groups):
-    """`nn.functional.channel_shuffle` as the kernel's name."""
+    """`nn.functional.channel_shuffle` under the kernel's name: channels of (N, C, ...) as a (groups, C / groups) matrix, transposed.
+
+    Raises RuntimeError where `groups` does not divide C.
+
+    >>> torch.native_channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     return channel_shuffle(input, groups)
 
 
@@ -80,7 +86,12 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sp
                   include_last_offset=False, padding_idx=None):
     """Sums (mode 0), means (1) or maxima (2) of rows of a table over bags: see `nn.functional.embedding_bag`.
 
-    Returns (result, None, None, None): what PyTorch adds serves its own backward.
+    weight: (rows, columns); indices: int, (n,); offsets: where each bag begins. Returns (result, None, None, None): what PyTorch adds serves
+    its own backward. Raises RuntimeError for another mode.
+
+    >>> torch.embedding_bag(torch.eye(3), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
+    tensor([[1., 0., 1.],
+            [0., 1., 0.]])
     """
     if mode not in (0, 1, 2):
         raise RuntimeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")

@@ -7,6 +7,7 @@ from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexW
 from fasttensor.autograd.basic_index import basic_part
 from fasttensor.functional.arguments import Tensor, check_writable, deliver, description, need_tensor, refuse_shared, scalar_like, with_out_apart, wrap
 from fasttensor.functional.common import in_place
+from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
 
@@ -212,7 +213,11 @@ def index_put_(self, indices, values, accumulate=False):
 
 
 def index_put(input, indices, values, accumulate=False):
-    """Out-of-place version of ``Tensor.index_put_``."""
+    """A copy of `input` with `values` written at, or with `accumulate` added to, the places that `indices` name: see ``Tensor.index_put_``.
+
+    >>> torch.index_put(torch.zeros(3), (torch.tensor([0, 0, 2]),), torch.tensor([1., 2., 3.]), accumulate=True)
+    tensor([3., 0., 3.])
+    """
     need_tensor(input, "index_put", "input", 1)
     flag("index_put", "accumulate", accumulate)
     return index_put_(fresh(input, *indices, values), indices, values, accumulate)
@@ -289,7 +294,6 @@ def index_write(x, dim, index, source, how, name):
 
 
 def index_add_(self, dim, index, source, *, alpha=1):
-    """In-place version of ``index_add``."""
     if isinstance(alpha, float) and not (self.is_floating_point() or self.is_complex()):
         raise RuntimeError("index_add_(): For integral input tensors, argument alpha must not be a floating point number.")
     index_write(self, dim, index, source if alpha == 1 else source * alpha, ADD, "index_add")
@@ -311,7 +315,6 @@ def index_add(input, dim, index, source, *, alpha=1):
 
 
 def index_copy_(self, dim, index, source):
-    """In-place version of ``index_copy``."""
     index_write(self, dim, index, source, SET, "index_copy")
     return self
 
@@ -328,7 +331,6 @@ def index_copy(input, dim, index, source):
 
 
 def index_fill_(self, dim, index, value):
-    """In-place version of ``index_fill``."""
     need_tensor(index, "index_fill_", "index", 3)
     dim = wrap(self, dim, "index_fill_")
     if index.dim() > 1:
@@ -385,6 +387,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     return input.scatter_reduce(dim, index.long().reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
+tell_in_place(globals(), "index_add", "index_copy", "index_fill")
 METHODS = {name: globals()[name] for name in
            ("index_select", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce",
             "index_put", "index_put_")}

@@ -43,12 +43,20 @@ def into(out, rule, tensors, dim, code, name):
 
 
 def concat(tensors, dim=0, *, axis=None, out=None):
-    """Alias of ``cat``."""
+    """The tensors joined along an existing dimension: :func:`cat` under another name, with its rules and errors.
+
+    >>> torch.concat((torch.tensor([1, 2]), torch.tensor([3])))
+    tensor([1, 2, 3])
+    """
     return cat(tensors, dim if axis is None else axis, out=out)
 
 
 def concatenate(tensors, axis=0, *, dim=None, out=None):
-    """Alias of ``cat``."""
+    """The tensors joined along an existing dimension: :func:`cat` under numpy's name, with its rules and errors.
+
+    >>> torch.concatenate((torch.tensor([1, 2]), torch.tensor([3])))
+    tensor([1, 2, 3])
+    """
     return cat(tensors, axis if dim is None else dim, out=out)
 
 
@@ -94,7 +102,12 @@ def vstack(tensors, *, out=None):
 
 
 def row_stack(tensors, *, out=None):
-    """Alias of ``vstack``."""
+    """The tensors as rows on top of each other: :func:`vstack` under another name.
+
+    >>> torch.row_stack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return vstack(tensors, out=out)
 
 

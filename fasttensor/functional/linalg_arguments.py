@@ -5,7 +5,14 @@ from fasttensor.functional.dims import tensor_argument
 
 
 class LinAlgError(RuntimeError):
-    """A matrix does not have what was asked for: no inverse, no Cholesky factor, no convergence."""
+    """A matrix does not have what was asked for: no inverse, no Cholesky factor, no convergence. A kind of RuntimeError.
+
+    >>> try:
+    ...     torch.linalg.inv(torch.zeros(2, 2))
+    ... except torch.linalg.LinAlgError:
+    ...     print("singular")
+    singular
+    """
 
 
 def matrix(name, *tensors):

@@ -19,6 +19,10 @@ class LinearCrossEntropyOptions:
     `batch_chunk_size`: rows a block; `chunking_method`: "aspect_ratio" makes a block's scores about as large as
     the input, "aspect_ratio:N" an Nth of that, "auto" N = 2. The other fields are PyTorch's and change nothing
     here: blocks are recomputed by autograd's own rules, in the input's dtype.
+
+    >>> options = F.LinearCrossEntropyOptions(batch_chunk_size=2)
+    >>> F.linear_cross_entropy(torch.ones(4, 3), torch.zeros(5, 3), torch.tensor([0, 1, 2, 3]), options=options)
+    tensor(1.6094)
     """
 
     def __init__(self, allow_retain_graph=False, batch_chunk_size=None, chunking_method="auto", acc_policy="auto", acc_dtype=None):

@@ -5,6 +5,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
 from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out_apart, wrap
 from fasttensor.functional.common import check_tensor
+from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwhere", "take", "take_along_dim", "put"]
 
@@ -63,7 +64,6 @@ def in_order_of(x, y):
 
 
 def put_(self, index, source, accumulate=False):
-    """In-place version of ``put``."""
     check_tensor("put_", self, index, source)
     return self.copy_(put(self, index, source, accumulate))
 
@@ -132,7 +132,6 @@ def masked_fill(input, mask, value):
 
 
 def masked_fill_(self, mask, value):
-    """In-place version of ``masked_fill``; the mask must broadcast to self."""
     bool_mask(mask, "masked_fill_")
     check_writable(self, "masked_fill_")
     return apply(MaskedFill, self, mask, scalar_like(value, self, "masked_fill_"), True)
@@ -159,7 +158,6 @@ def masked_scatter(input, mask, source):
 
 
 def masked_scatter_(self, mask, source):
-    """In-place version of ``masked_scatter``."""
     check_tensor("masked_scatter_", self, mask, source)
     check_writable(self, "masked_scatter_")
     return self.copy_(masked_scatter(self, mask.expand(self.shape), source))
@@ -196,6 +194,7 @@ def argwhere(input):
     return nonzero(input)
 
 
+tell_in_place(globals(), "put", "masked_fill", "masked_scatter")
 METHODS = {name: globals()[name] for name in
            ("masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "nonzero", "argwhere", "take",
             "put", "put_", "take_along_dim")}

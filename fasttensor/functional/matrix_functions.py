@@ -46,7 +46,15 @@ def slogdet(A, *, out=None):
 
 
 def linalg_slogdet(A, *, out=None):
-    """See `slogdet`."""
+    """The sign of the determinant and the logarithm of its absolute value, (..., n, n) -> (...); 0 and -inf for singular matrices.
+
+    Raises RuntimeError for matrices that are not square, and for integers. Source: the LU factorisation.
+
+    >>> torch.linalg.slogdet(torch.tensor([[-1.0]]))
+    torch.return_types.linalg_slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(0.))
+    """
     square("linalg.slogdet", A)
     return deliver("linalg.slogdet", out, SlogdetLinalgResult(*apply(Slogdet, A)), True)
 
@@ -115,7 +123,11 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
 
 
 def pinverse(input, rcond=1e-15):
-    """See `linalg.pinv`."""
+    """The pseudoinverse, (..., m, n) -> (..., n, m): `linalg.pinv` with singular values below `rcond` times the largest left out.
+
+    >>> torch.pinverse(torch.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
     return pinv(input, rcond)
 
 

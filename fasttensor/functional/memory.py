@@ -13,11 +13,19 @@ __all__ = ["from_file", "OutOfMemoryError", "AcceleratorError"]
 
 
 class OutOfMemoryError(RuntimeError):
-    """A GPU's memory is used up; the CPU's raises RuntimeError, as in PyTorch."""
+    """A GPU's memory is used up; the CPU's raises RuntimeError, as in PyTorch.
+
+    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+    True
+    """
 
 
 class AcceleratorError(RuntimeError):
-    """A GPU reported an error."""
+    """A GPU reported an error.
+
+    >>> issubclass(torch.AcceleratorError, RuntimeError)
+    True
+    """
 
 
 def _order(shape, strides):
@@ -57,18 +65,36 @@ def dim_order(self, ambiguity_check=False):
 
 
 def to_dense(self, dtype=None, *, masked_grad=True):
-    """The tensor itself, which is dense, or in another dtype."""
+    """The tensor itself, which is dense, or in another dtype.
+
+    >>> torch.ones(2).to_dense()
+    tensor([1., 1.])
+    """
     return self if dtype is None else self.to(dtype)
 
 
 def storage(self):
-    """The memory as a ``TypedStorage`` of this dtype; see ``untyped_storage``."""
+    """The memory as a ``TypedStorage`` of this dtype; see ``untyped_storage`` for the bytes.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     print(torch.tensor([1, 2]).storage().tolist())
+    [1, 2]
+    """
     from fasttensor.storage import TypedStorage
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
 
 def storage_type(self):
-    """The type of typed storage with this dtype, e.g. ``torch.FloatStorage``."""
+    """The type of typed storage with this dtype.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     print(torch.tensor([1, 2]).storage_type().__name__)
+    LongStorage
+    """
     from fasttensor.storage import storage_class
     return storage_class(self.dtype)
 
@@ -84,10 +110,16 @@ def share_memory_(self):
 
 
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A 1-d tensor of `size` elements over a file's bytes.
+    """A 1-d tensor of `size` elements over a file's bytes, of the default float dtype unless `dtype` is given.
 
     With ``shared=True`` writes go to the file, which is made or grown where it is too short; otherwise they stay in memory.
     Raises RuntimeError where the file cannot be opened or, unshared, is too short.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> x = torch.from_file(path, shared=True, size=2).fill_(3)
+    >>> torch.from_file(path, size=2)
+    tensor([3., 3.])
     """
     dtype = get_default_dtype() if dtype is None else dtype
     nbytes = int(size) * dtype.itemsize
@@ -115,7 +147,11 @@ def __array_namespace__(self, *, api_version=None):
 
 
 def to_device(self, device, /, *, stream=None):
-    """The array on another device, as the array API standard has it."""
+    """The array on another device, as the array API standard has it. ValueError where a `stream` is given.
+
+    >>> torch.ones(2).to_device("cpu")
+    tensor([1., 1.])
+    """
     if stream is not None:
         raise ValueError("to_device: streams are not supported")
     return self.to(device)

@@ -42,7 +42,11 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype."""
+    """The limits of an integer dtype: ``bits``, ``min``, ``max``. TypeError for bool and for dtypes that are no integers.
+
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
 
     def __init__(self, type):
         if not isinstance(type, dtype) or type.is_floating_point or type.is_complex or type is DTYPES["bool"]:

@@ -97,17 +97,29 @@ def max_pool(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """:func:`max_pool1d` with the position of each value in its row."""
+    """:func:`max_pool1d` with the position of each value in its row: (values, indices), indices int64 of the same shape.
+
+    >>> F.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """:func:`max_pool2d` with the flat position of each value in its plane."""
+    """:func:`max_pool2d` with the flat position of each value in its plane: (values, indices), indices int64 of the same shape.
+
+    >>> F.max_pool2d_with_indices(torch.tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+    (tensor([[[3.]]]), tensor([[[1]]]))
+    """
     return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """:func:`max_pool3d` with the flat position of each value in its volume."""
+    """:func:`max_pool3d` with the flat position of each value in its volume: (values, indices), indices int64 of the same shape.
+
+    >>> F.max_pool3d_with_indices(torch.tensor([[[[1.0, 3.0], [2.0, 0.0]]]]), (1, 2, 2))
+    (tensor([[[[3.]]]]), tensor([[[[1]]]]))
+    """
     return max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -295,17 +307,29 @@ def adaptive_max_pool(name, nd, input, output_size):
 
 
 def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
-    """:func:`adaptive_max_pool1d` with the position of each value in its row."""
+    """:func:`adaptive_max_pool1d` with the position of each value in its row: (values, indices).
+
+    >>> F.adaptive_max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
     return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size)
 
 
 def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
-    """:func:`adaptive_max_pool2d` with the flat position of each value in its plane."""
+    """:func:`adaptive_max_pool2d` with the flat position of each value in its plane: (values, indices).
+
+    >>> F.adaptive_max_pool2d_with_indices(torch.tensor([[[1.0, 3.0], [2.0, 0.0]]]), 1)
+    (tensor([[[3.]]]), tensor([[[1]]]))
+    """
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size)
 
 
 def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
-    """:func:`adaptive_max_pool3d` with the flat position of each value in its volume."""
+    """:func:`adaptive_max_pool3d` with the flat position of each value in its volume: (values, indices).
+
+    >>> F.adaptive_max_pool3d_with_indices(torch.tensor([[[[1.0, 3.0], [2.0, 0.0]]]]), 1)
+    (tensor([[[[3.]]]]), tensor([[[[1]]]]))
+    """
     return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size)
 
 

@@ -43,7 +43,11 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 def get_printoptions():
-    """The options of printing, as keyword arguments of ``set_printoptions``."""
+    """What set_printoptions was told: a dict of precision, threshold, edgeitems, linewidth and sci_mode.
+
+    >>> torch.get_printoptions()["precision"]
+    4
+    """
     return dict(_options)
 
 

@@ -189,15 +189,27 @@ def bytes_resampled(input, tables, mode):
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
-    """:func:`interpolate` under its older name."""
+    """:func:`interpolate` under its older name, with its arguments and errors.
+
+    >>> F.upsample(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
-    """:func:`interpolate` with mode ``'nearest'``."""
+    """:func:`interpolate` with mode ``'nearest'``: (N, C, ...) to the given `size`, or `scale_factor` times as large.
+
+    >>> F.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
-    """:func:`interpolate` with mode ``'bilinear'`` and aligned corners."""
+    """:func:`interpolate` with mode ``'bilinear'`` and aligned corners: (N, C, H, W) to the given `size`, or `scale_factor` times as large.
+
+    >>> F.upsample_bilinear(torch.tensor([[[[1.0, 2.0]]]]), (1, 3))
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)

@@ -60,3 +60,9 @@ def in_place_words(name):
     """What every in-place form says of itself."""
     return (f"In-place form of :func:`{name}`: the result is written into this tensor, which is returned.\n\nRaises RuntimeError where the result has"
             " another shape, where its dtype cannot be cast\nto this tensor's, and for a leaf that requires grad.")
+
+
+def tell_in_place(namespace, *names):
+    """Give the in-place forms NAME_ of a family their docstrings."""
+    for name in names:
+        namespace[name + "_"].__doc__ = as_method(namespace[name], in_place_words(name), name + "_")

@@ -38,17 +38,31 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """One GRU step: input (N, I), hx (N, H), w_ih (3H, I), w_hh (3H, H) -> h. Source: Cho et al., 2014."""
+    """One GRU step: input (N, I), hx (N, H), w_ih (3H, I), w_hh (3H, H) -> h (N, H).
+
+    Gates stand in the order reset, update, new; h = (1 - z) n + z hx. Source: Cho et al., 2014.
+
+    >>> torch.gru_cell(torch.ones(1, 2), torch.zeros(1, 3), torch.zeros(9, 2), torch.zeros(9, 3))
+    tensor([[0., 0., 0.]])
+    """
     return _gru_gates(linear(input, w_ih, b_ih), linear(hx, w_hh, b_hh), hx)
 
 
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """tanh(input w_ih^T + b_ih + hx w_hh^T + b_hh)."""
+    """tanh(input w_ih^T + b_ih + hx w_hh^T + b_hh): input (N, I), hx (N, H), w_ih (H, I), w_hh (H, H) -> (N, H). Source: Elman, 1990.
+
+    >>> torch.rnn_tanh_cell(torch.ones(1, 2), torch.zeros(1, 1), torch.ones(1, 2), torch.ones(1, 1))
+    tensor([[0.9640]])
+    """
     return (linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)).tanh()
 
 
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """relu(input w_ih^T + b_ih + hx w_hh^T + b_hh)."""
+    """relu(input w_ih^T + b_ih + hx w_hh^T + b_hh): input (N, I), hx (N, H), w_ih (H, I), w_hh (H, H) -> (N, H).
+
+    >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.zeros(1, 1), torch.ones(1, 2), torch.ones(1, 1))
+    tensor([[2.]])
+    """
     return (linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)).relu()
 
 
@@ -146,23 +160,47 @@ def _sequence(mode, args):
 def lstm(*args):
     """An LSTM over sequences, with PyTorch's two forms of arguments.
 
-    `lstm(input, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)` or
-    `lstm(data, batch_sizes, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional)`;
-    `params` lists w_ih, w_hh, b_ih, b_hh (and w_hr) of each layer and direction. Returns (output, h_n, c_n).
+    `lstm(input, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)` with input (T, N, I), or (N, T, I) for
+    `batch_first`, or `lstm(data, batch_sizes, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional)` with rows packed by
+    time; h0, c0: (layers * directions, N, H). `params` lists w_ih, w_hh, b_ih, b_hh (and w_hr) of each layer and direction. Returns
+    (output, h_n, c_n). Raises RuntimeError where the parameters do not fit the layers. Source: Hochreiter and Schmidhuber, 1997.
+
+    >>> zero, params = torch.zeros(1, 1, 2), [torch.ones(8, 3), torch.ones(8, 2)]
+    >>> output, h, c = torch.lstm(torch.ones(4, 1, 3), (zero, zero), params, False, 1, 0.0, False, False, False)
+    >>> output.shape, h.shape
+    (torch.Size([4, 1, 2]), torch.Size([1, 1, 2]))
     """
     return _sequence("lstm", args)
 
 
 def gru(*args):
-    """A GRU over sequences; the arguments are those of `lstm` with one state. Returns (output, h_n)."""
+    """A GRU over sequences; the arguments are those of :func:`lstm` with one state. Returns (output, h_n). Source: Cho et al., 2014.
+
+    >>> params = [torch.ones(6, 3), torch.ones(6, 2)]
+    >>> output, h = torch.gru(torch.ones(4, 1, 3), torch.zeros(1, 1, 2), params, False, 1, 0.0, False, False, False)
+    >>> output.shape, h.shape
+    (torch.Size([4, 1, 2]), torch.Size([1, 1, 2]))
+    """
     return _sequence("gru", args)
 
 
 def rnn_tanh(*args):
-    """A tanh network over sequences; the arguments are those of `lstm` with one state. Returns (output, h_n)."""
+    """A tanh network over sequences; the arguments are those of :func:`lstm` with one state. Returns (output, h_n).
+
+    >>> params = [torch.ones(2, 3), torch.ones(2, 2)]
+    >>> output, h = torch.rnn_tanh(torch.ones(4, 1, 3), torch.zeros(1, 1, 2), params, False, 1, 0.0, False, False, False)
+    >>> output.shape, h.shape
+    (torch.Size([4, 1, 2]), torch.Size([1, 1, 2]))
+    """
     return _sequence("rnn_tanh", args)
 
 
 def rnn_relu(*args):
-    """A relu network over sequences; the arguments are those of `lstm` with one state. Returns (output, h_n)."""
+    """A relu network over sequences; the arguments are those of :func:`lstm` with one state. Returns (output, h_n).
+
+    >>> params = [torch.ones(2, 3), torch.ones(2, 2)]
+    >>> output, h = torch.rnn_relu(torch.ones(4, 1, 3), torch.zeros(1, 1, 2), params, False, 1, 0.0, False, False, False)
+    >>> output.shape, h.shape
+    (torch.Size([4, 1, 2]), torch.Size([1, 1, 2]))
+    """
     return _sequence("rnn_relu", args)

@@ -180,12 +180,20 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """:func:`torch.nn.functional.grid_sample` with its modes as numbers."""
+    """:func:`torch.nn.functional.grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; outside 0 zeros, 1 border, 2 reflection.
+
+    >>> torch.grid_sampler(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.]]]])
+    """
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
 
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
-    """:func:`grid_sampler` for images."""
+    """:func:`grid_sampler` for images: input (N, C, H, W), grid (N, H', W', 2). TypeError for modes that are no ints.
+
+    >>> torch.grid_sampler_2d(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.]]]])
+    """
     interpolation_mode = int_of(interpolation_mode, "grid_sampler_2d", "interpolation_mode")
     padding_mode = int_of(padding_mode, "grid_sampler_2d", "padding_mode")
     flag("grid_sampler_2d", "align_corners", align_corners)
@@ -193,7 +201,11 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
 
 
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
-    """:func:`grid_sampler` for volumes."""
+    """:func:`grid_sampler` for volumes: input (N, C, D, H, W), grid (N, D', H', W', 3). TypeError for modes that are no ints.
+
+    >>> torch.grid_sampler_3d(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False)
+    tensor([[[[[1.]]]]])
+    """
     interpolation_mode = int_of(interpolation_mode, "grid_sampler_3d", "interpolation_mode")
     padding_mode = int_of(padding_mode, "grid_sampler_3d", "padding_mode")
     flag("grid_sampler_3d", "align_corners", align_corners)
@@ -232,5 +244,9 @@ def affine_grid(theta, size, align_corners=None):
 
 
 def affine_grid_generator(theta, size, align_corners):
-    """:func:`torch.nn.functional.affine_grid`."""
+    """:func:`torch.nn.functional.affine_grid`, whose arguments and errors it has.
+
+    >>> torch.affine_grid_generator(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), True).shape
+    torch.Size([1, 1, 2, 2])
+    """
     return affine_grid(theta, size, align_corners)

@@ -5,6 +5,7 @@ from fasttensor.autograd.rules.index import Gather, Scatter, SET, ADD, MULTIPLY
 from fasttensor.autograd.rules.scatter_reduce import ScatterReduce
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out_apart, wrap
 from fasttensor.functional.common import in_place
+from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -51,7 +52,6 @@ def copy_for(x, *others):
 
 
 def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
-    """In-place version of ``scatter``."""
     if src is None and value is None:
         raise TypeError("scatter_(): missing argument 'src' or 'value'")
     src = value if src is None else src
@@ -75,7 +75,6 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
 
 
 def scatter_add_(self, dim, index, src):
-    """In-place version of ``scatter_add``."""
     need_tensor(src, "scatter_add_", "src", 4)
     return write(self, dim, index, src, ADD, "scatter_add")
 
@@ -129,6 +128,7 @@ _reduce = in_place(scatter_reduce)
 scatter_reduce_.__doc__ = _reduce.__doc__
 
 
+tell_in_place(globals(), "scatter", "scatter_add")
 METHODS = {name: globals()[name] for name in
            ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")}
 NN_FUNCTIONAL = []

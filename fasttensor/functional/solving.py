@@ -41,12 +41,23 @@ def inv(A, *, out=None):
 
 
 def inverse(input, *, out=None):
-    """See `linalg.inv`."""
+    """The inverse of square matrices, (..., n, n): see `linalg.inv` for dtypes and errors.
+
+    >>> torch.inverse(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return inverse_of("inverse", input, out)
 
 
 def inv_ex(A, *, check_errors=False, out=None):
-    """The inverse and, a matrix, 0 or the place of a zero on the diagonal of its U."""
+    """The inverse and, a matrix, info: 0 or the place of a zero on the diagonal of its U, where the inverse is NaN.
+
+    A: (..., n, n) of float32, float64 or complex. LinAlgError where `check_errors` and a matrix is singular.
+
+    >>> torch.linalg.inv_ex(torch.tensor([[2.0, 0.0], [0.0, 4.0]])).info
+    tensor(0, dtype=torch.int32)
+    """
     square("linalg.inv_ex", A)
     y, info = apply(InvEx, A)
     if check_errors:
@@ -95,7 +106,11 @@ def solve(A, B, *, left=True, out=None):
 
 
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
-    """`linalg.solve` with info in place of an error."""
+    """x of A @ x = B and info in place of an error: 0, or the place of a zero on U's diagonal, where x is NaN. See `linalg.solve`.
+
+    >>> torch.linalg.solve_ex(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0])).result
+    tensor([1.0000, 0.5000])
+    """
     x, info = solved("linalg.solve_ex", A, B, left)
     if check_errors:
         check("linalg.solve_ex", info, lambda value: "The solver failed because the input matrix is singular.")
@@ -164,14 +179,28 @@ def lu_solution(name, LU, pivots, B, left, adjoint, out):
 
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
-    """x of A @ x = B, A^H @ x = B (adjoint) or x @ A = B (left=False), by the factors of `linalg.lu_factor`."""
+    """x of A @ x = B, A^H @ x = B (adjoint) or x @ A = B (left=False), by the factors of `linalg.lu_factor`.
+
+    LU: (..., n, n); pivots: (..., n), int32; B: (..., n, k). Raises RuntimeError where dtypes differ or shapes do not fit.
+
+    >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    >>> torch.linalg.lu_solve(LU, pivots, torch.tensor([[2.0], [2.0]]))
+    tensor([[1.0000],
+            [0.5000]])
+    """
     flag("linalg_lu_solve", "left", left)
     flag("linalg_lu_solve", "adjoint", adjoint)
     return lu_solution("linalg.lu_solve", LU, pivots, B, left, adjoint, out)
 
 
 def lu_solve(b, LU_data, LU_pivots, *, out=None):
-    """See `linalg.lu_solve`, which takes the right-hand side last."""
+    """x of A @ x = b by the factors of A: `linalg.lu_solve`, which takes the right-hand side last.
+
+    >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    >>> torch.lu_solve(torch.tensor([[2.0], [2.0]]), LU, pivots)
+    tensor([[1.0000],
+            [0.5000]])
+    """
     return lu_solution("lu_solve", LU_data, LU_pivots, b, True, False, out)
 
 
@@ -203,7 +232,15 @@ def cholesky_inverse(L, upper=False, *, out=None):
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
-    """x of A @ x = B by the factors of `linalg.ldl_factor`. No gradient."""
+    """x of A @ x = B by the factors of `linalg.ldl_factor`: LD (..., n, n), pivots (..., n), B (..., n, k). No gradient.
+
+    Raises RuntimeError where dtypes differ or shapes do not fit.
+
+    >>> LD, pivots = torch.linalg.ldl_factor(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    >>> torch.linalg.ldl_solve(LD, pivots, torch.tensor([[2.0], [2.0]]))
+    tensor([[1.0000],
+            [0.5000]])
+    """
     flag("ldl_solve", "hermitian", hermitian)
     name = "linalg.ldl_solve"
     square(name, LD, B)
@@ -267,12 +304,25 @@ def product(name, A, tau, out):
 
 
 def orgqr(input, tau, *, out=None):
-    """See `linalg.householder_product`."""
+    """The first n columns of the product of Householder reflections: see `linalg.householder_product`.
+
+    >>> torch.orgqr(*torch.geqrf(torch.tensor([[-2.0]])))
+    tensor([[1.]])
+    """
     return product("orgqr", input, tau, out)
 
 
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
-    """Q @ other, other @ Q (left=False), or with Q^H (transpose): Q is the square product of `geqrf`'s reflections."""
+    """Q @ other, other @ Q (left=False), or with Q^H (transpose): Q is the square product of `geqrf`'s reflections, never formed.
+
+    input: (..., m, n), tau: (..., min(m, n)), other: (..., m, k), left=False: (..., k, m). Raises RuntimeError where shapes do not fit.
+    Source: LAPACK's ormqr.
+
+    >>> a = torch.tensor([[3.0], [4.0]])
+    >>> torch.ormqr(*torch.geqrf(a), a, transpose=True).round()
+    tensor([[-5.],
+            [ 0.]])
+    """
     flag("ormqr", "left", left)
     flag("ormqr", "transpose", transpose)
     name = "ormqr"

@@ -25,7 +25,10 @@ _state = {"precision": "highest", "interop": None, "deterministic": 0, "warn_alw
 
 
 def set_float32_matmul_precision(precision):
-    """'highest', 'high' or 'medium': remembered; float32 products are computed in float32 always."""
+    """'highest', 'high' or 'medium': remembered, with a warning for anything else; float32 products are computed in float32 always.
+
+    >>> torch.set_float32_matmul_precision("highest")
+    """
     if precision not in PRECISIONS:
         warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.",
                       stacklevel=2)
@@ -43,7 +46,16 @@ def get_float32_matmul_precision():
 
 
 def set_num_interop_threads(num):
-    """The threads for independent operations, of which there is always one here: remembered only."""
+    """The threads for independent operations, of which there is always one here: remembered only.
+
+    Raises RuntimeError for numbers below 1, and at a second call.
+
+    >>> try:
+    ...     torch.set_num_interop_threads(0)
+    ... except RuntimeError:
+    ...     print("at least 1")
+    at least 1
+    """
     if num <= 0:
         raise RuntimeError(f"set_num_interop_threads expects a positive integer, got {num}")
     if _state["interop"] is not None:
@@ -52,31 +64,52 @@ def set_num_interop_threads(num):
 
 
 def get_num_interop_threads():
-    """What set_num_interop_threads was told, or the number of threads."""
+    """What set_num_interop_threads was told, or the number of threads.
+
+    >>> torch.get_num_interop_threads() >= 1
+    True
+    """
     return get_num_threads() if _state["interop"] is None else _state["interop"]
 
 
 def init_num_threads():
-    """Nothing to do: threads are started when they are first needed."""
+    """Nothing to do: threads are started when they are first needed.
+
+    >>> torch.init_num_threads()
+    """
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Remembered: every algorithm here is deterministic."""
+    """Remembered: every algorithm here is deterministic.
+
+    >>> torch.use_deterministic_algorithms(False)
+    """
     _state["deterministic"] = (1 if warn_only else 2) if mode else 0
 
 
 def are_deterministic_algorithms_enabled():
-    """Whether use_deterministic_algorithms(True) was called."""
+    """Whether use_deterministic_algorithms(True) was called.
+
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
     return _state["deterministic"] > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Whether it was called with warn_only=True."""
+    """Whether use_deterministic_algorithms was called with warn_only=True.
+
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return _state["deterministic"] == 1
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """'default' (0), 'warn' (1) or 'error' (2): see use_deterministic_algorithms."""
+    """'default' (0), 'warn' (1) or 'error' (2): see use_deterministic_algorithms. RuntimeError for other values, TypeError for other types.
+
+    >>> torch.set_deterministic_debug_mode("default")
+    """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -89,17 +122,28 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """0, 1 or 2: see set_deterministic_debug_mode."""
+    """0, 1 or 2: see set_deterministic_debug_mode.
+
+    >>> torch.get_deterministic_debug_mode()
+    0
+    """
     return _state["deterministic"]
 
 
 def set_warn_always(b):
-    """Remembered: whether warnings of the library are repeated is up to Python's warning filters."""
+    """Remembered: whether warnings of the library are repeated is up to Python's warning filters.
+
+    >>> torch.set_warn_always(False)
+    """
     _state["warn_always"] = bool(b)
 
 
 def is_warn_always_enabled():
-    """What set_warn_always was told."""
+    """What set_warn_always was told.
+
+    >>> torch.is_warn_always_enabled()
+    False
+    """
     return _state["warn_always"]
 
 
@@ -124,15 +168,26 @@ def set_flush_denormal(mode):
     """Whether subnormal numbers become zero; not supported, since it changes arithmetic of the whole process.
 
     Returns False for True, as PyTorch does on processors without the mode, and True for False.
+
+    >>> torch.set_flush_denormal(False)
+    True
     """
     return not mode
 
 
 def is_vulkan_available():
-    """False."""
+    """False: there is no such backend.
+
+    >>> torch.is_vulkan_available()
+    False
+    """
     return False
 
 
 def compiled_with_cxx11_abi():
-    """True: there is no C++ that could have another one."""
+    """True: there is no C++ that could have another one.
+
+    >>> torch.compiled_with_cxx11_abi()
+    True
+    """
     return True

@@ -143,12 +143,22 @@ def fractional(name, nd, input, kernel_size, output_size, output_ratio, samples)
 
 
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
-    """:func:`fractional_max_pool2d` with the flat position of each value in its plane."""
+    """:func:`fractional_max_pool2d` with the flat position of each value in its plane: (values, indices).
+
+    >>> values, indices = F.fractional_max_pool2d_with_indices(torch.ones(1, 5, 5), 2, output_size=3)
+    >>> values.shape, indices.dtype
+    (torch.Size([1, 3, 3]), torch.int64)
+    """
     return fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
-    """:func:`fractional_max_pool3d` with the flat position of each value in its volume."""
+    """:func:`fractional_max_pool3d` with the flat position of each value in its volume: (values, indices).
+
+    >>> values, indices = F.fractional_max_pool3d_with_indices(torch.ones(1, 5, 5, 5), 2, output_size=3)
+    >>> values.shape, indices.dtype
+    (torch.Size([1, 3, 3, 3]), torch.int64)
+    """
     return fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 

@@ -15,6 +15,9 @@ def factory_kwargs(kwargs):
     """Canonical `device`, `dtype` and `memory_format` out of a constructor's keyword arguments.
 
     TypeError for any other name, or one given twice.
+
+    >>> nn.factory_kwargs({"dtype": torch.float64})
+    {'dtype': torch.float64}
     """
     if kwargs is None:
         return {}

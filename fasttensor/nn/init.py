@@ -313,7 +313,9 @@ def _old_name(new):
                       FutureWarning, stacklevel=2)
         return new(*args, **kwargs)
     f.__name__ = f.__qualname__ = new.__name__[:-1]
-    f.__doc__ = f"Deprecated name of `{new.__name__}`."
+    lines = [line.strip() for line in new.__doc__.splitlines()]
+    example = next(k for k, line in enumerate(lines) if line.startswith(">>>"))
+    f.__doc__ = "\n".join([f"Deprecated name of `{new.__name__}`, whose arguments and errors it has.", "", *lines[example:]])
     return f
 
 

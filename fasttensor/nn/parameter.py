@@ -180,7 +180,12 @@ class _MaterializedBuffer(Tensor):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape the first call of its lazy module decides."""
+    """A buffer whose shape the first call of its lazy module decides; ``materialize(shape)`` gives it memory.
+
+    >>> from fasttensor.nn.parameter import UninitializedBuffer, is_lazy
+    >>> is_lazy(UninitializedBuffer())
+    True
+    """
     cls_to_become = _MaterializedBuffer
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):

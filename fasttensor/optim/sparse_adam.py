@@ -10,7 +10,10 @@ class SparseAdam(Optimizer):
     """PyTorch's Adam for sparse gradients; here it can be made, but its `step` always raises.
 
     fasttensor has strided Tensors only, so that no gradient is sparse. Use `Adam`: with a dense
-    gradient it makes the same steps where the gradient is not zero.
+    gradient it makes the same steps where the gradient is not zero. Raises ValueError for `lr` or `eps` that are not positive.
+
+    >>> torch.optim.SparseAdam([torch.ones(2, requires_grad=True)], lr=0.01).param_groups[0]["lr"]
+    0.01
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):

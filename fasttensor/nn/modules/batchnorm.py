@@ -121,7 +121,13 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm over all processes of a group; in one process it is BatchNorm of any dimensions from 2 up."""
+    """BatchNorm over all processes of a group; in one process it is BatchNorm of any dimensions from 2 up: (N, C, *) -> (N, C, *).
+
+    Raises ValueError for fewer dimensions.
+
+    >>> nn.SyncBatchNorm(2).eval()(torch.ones(1, 2)).shape
+    torch.Size([1, 2])
+    """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
                  process_group=None, device=None, dtype=None, *, bias=True):

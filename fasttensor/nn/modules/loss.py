@@ -62,7 +62,11 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """Deprecated name of NLLLoss."""
+    """Deprecated name of NLLLoss, whose shapes it has: scores (N, C, H, W), classes (N, H, W).
+
+    >>> nn.NLLLoss2d()(torch.zeros(1, 2, 1, 1), torch.tensor([[[1]]])).abs()
+    tensor(0.)
+    """
 
 
 class CrossEntropyLoss(_WeightedLoss):

@@ -9,7 +9,11 @@ from ..parameter import Parameter
 
 
 class RNNCellBase(Module):
-    """What the three cells share: weight_ih, weight_hh, bias_ih, bias_hh."""
+    """What the three cells share: weight_ih (chunks * hidden, input), weight_hh (chunks * hidden, hidden), and biases (chunks * hidden).
+
+    >>> nn.RNNCellBase(2, 3, True, num_chunks=4).weight_ih.shape
+    torch.Size([12, 2])
+    """
     __constants__ = ["input_size", "hidden_size", "bias"]
 
     def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):

@@ -36,7 +36,11 @@ _worker_info = None
 
 @dataclass
 class WorkerInfo:
-    """What `get_worker_info()` returns in a worker: its number, theirs, its seed, its dataset."""
+    """What `get_worker_info()` returns in a worker: its number, theirs, its seed, its dataset. In the main process that is None.
+
+    >>> print(torch.utils.data.get_worker_info())
+    None
+    """
 
     id: int
     num_workers: int
