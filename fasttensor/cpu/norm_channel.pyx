@@ -14,10 +14,7 @@ from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, wrote
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.parallel cimport parallel_for, range_fn
-from fasttensor.cpu.norm cimport ft_norm, FT_NORM_OF, parameters_fit
-
-cdef enum:
-    BLOCK = 64
+from fasttensor.cpu.norm cimport ft_norm, FT_NORM_OF, NORM_COLS, parameters_fit
 
 cdef struct Channels:
     const ft_norm *f
@@ -61,31 +58,28 @@ cdef void bn_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 
 cdef void bn_columns(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Channels *s = <Channels *>context
-    cdef Py_ssize_t k, c, m, b, j, step = s.channels * s.item
-    cdef double scale[BLOCK]
-    cdef double shift[BLOCK]
+    cdef Py_ssize_t k, c, m, j
+    cdef double scale[NORM_COLS]
+    cdef double shift[NORM_COLS]
     for k in range(begin, end):
-        c = k * BLOCK
-        m = s.channels - c if s.channels - c < BLOCK else BLOCK
+        c = k * NORM_COLS
+        m = s.channels - c if s.channels - c < NORM_COLS else NORM_COLS
         for j in range(m):
             if s.training:
                 s.mean[c + j] = s.rstd[c + j] = 0
             shift[j] = s.bias[c + j] if s.bias != NULL else 0
         if s.training:
-            for b in range(s.batch):
-                s.f.col_sum(s.x + b * step + c * s.item, m, s.mean + c)
+            s.f.col_sum(s.x + c * s.item, s.batch, s.channels, m, s.mean + c)
             for j in range(m):
                 s.mean[c + j] /= s.batch
-            for b in range(s.batch):
-                s.f.col_squares(s.x + b * step + c * s.item, m, s.mean + c, s.rstd + c)
+            s.f.col_squares(s.x + c * s.item, s.batch, s.channels, m, s.mean + c, s.rstd + c)
             for j in range(m):
                 s.rstd[c + j] /= s.batch
         for j in range(m):
             scale[j] = 1 / sqrt(s.rstd[c + j] + s.eps) if s.training else s.rstd[c + j]
             if s.weight != NULL:
                 scale[j] *= s.weight[c + j]
-        for b in range(s.batch):
-            s.f.col_affine(s.x + b * step + c * s.item, s.y + b * step + c * s.item, m, s.mean + c, scale, shift)
+        s.f.col_affine(s.x + c * s.item, s.y + c * s.item, s.batch, s.channels, m, s.mean + c, scale, shift)
 
 
 cdef void bn_back_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -112,17 +106,15 @@ cdef void bn_back_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 cdef void bn_back_columns(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Channels *s = <Channels *>context
-    cdef Py_ssize_t k, c, m, b, j, at, step = s.channels * s.item
-    cdef double t[4][BLOCK]
-    cdef double zero[BLOCK]
+    cdef Py_ssize_t k, c, m, j, at
+    cdef double t[4][NORM_COLS]
     for k in range(begin, end):
-        c = k * BLOCK
-        m = s.channels - c if s.channels - c < BLOCK else BLOCK
+        c = k * NORM_COLS
+        m = s.channels - c if s.channels - c < NORM_COLS else NORM_COLS
         for j in range(m):
-            t[0][j] = t[1][j] = zero[j] = 0
-        for b in range(s.batch):
-            at = b * step + c * s.item
-            s.f.col_dots(s.g + at, s.x + at, m, s.mean + c, t[0], t[1])
+            t[0][j] = t[1][j] = 0
+        at = c * s.item
+        s.f.col_dots(s.g + at, s.x + at, s.batch, s.channels, m, s.mean + c, t[0], t[1])
         for j in range(m):
             s.sums[2 * (c + j)], s.sums[2 * (c + j) + 1] = t[0][j], t[1][j]
             t[2][j] = s.rstd[c + j] * (s.weight[c + j] if s.weight != NULL else 1)
@@ -130,9 +122,7 @@ cdef void bn_back_columns(void *context, Py_ssize_t begin, Py_ssize_t end) noexc
             t[0][j] = -t[2][j] * t[0][j] / s.batch if s.training else 0
         if s.y == NULL:
             continue
-        for b in range(s.batch):
-            at = b * step + c * s.item
-            s.f.col_affine2(s.g + at, s.x + at, s.y + at, m, s.mean + c, t[2], t[3], t[0])
+        s.f.col_affine2(s.g + at, s.x + at, s.y + at, s.batch, s.channels, m, s.mean + c, t[2], t[3], t[0])
 
 
 cdef Tensor plain(Tensor x):
@@ -156,7 +146,7 @@ cdef void describe_input(Channels *s, Tensor p, Tensor weight, Tensor bias) noex
 
 cdef void over_channels(Channels *s, range_fn rows, range_fn columns) noexcept nogil:
     if s.length == 1:
-        parallel_for((s.channels + BLOCK - 1) // BLOCK, 32768 // (s.batch * BLOCK) + 1, columns, s)
+        parallel_for((s.channels + NORM_COLS - 1) // NORM_COLS, 32768 // (s.batch * NORM_COLS) + 1, columns, s)
     elif s.length:
         parallel_for(s.channels, 32768 // (s.batch * s.length) + 1, rows, s)
 

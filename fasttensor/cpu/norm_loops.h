@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 #include "vecmath.h"
+enum { NORM_COLS = 128 };
 
 #define FT_NORM(N, T, L) \
 static double N##_sum(const void *p, ptrdiff_t n) \
@@ -104,18 +105,65 @@ static void N##_add(const void *p, ptrdiff_t groups, ptrdiff_t n, void *out) \
             for (ptrdiff_t i = 0; i < m; i++) s[i] += (double)x[i]; } \
         for (ptrdiff_t i = 0; i < m; i++) ((T *)out)[j + i] = (T)s[i]; } \
 } \
-/* columns: m channels side by side, one position of each; totals in double */ \
-static void N##_col_sum(const void *px, ptrdiff_t m, double *s) \
-{ const T *x = px; for (ptrdiff_t j = 0; j < m; j++) s[j] += (double)x[j]; } \
-static void N##_col_squares(const void *px, ptrdiff_t m, const double *c, double *s) \
-{ const T *x = px; for (ptrdiff_t j = 0; j < m; j++) { const double v = (double)x[j] - c[j]; s[j] += v * v; } } \
-static void N##_col_dots(const void *pg, const void *px, ptrdiff_t m, const double *c, double *s, double *t) \
-{ const T *g = pg, *x = px; for (ptrdiff_t j = 0; j < m; j++) { s[j] += (double)g[j]; t[j] += (double)g[j] * ((double)x[j] - c[j]); } } \
-static void N##_col_affine(const void *px, void *py, ptrdiff_t m, const double *c, const double *a, const double *b) \
-{ const T *x = px; T *y = py; for (ptrdiff_t j = 0; j < m; j++) y[j] = (T)(((double)x[j] - c[j]) * a[j] + b[j]); } \
-static void N##_col_affine2(const void *pg, const void *px, void *pd, ptrdiff_t m, const double *c, const double *a, const double *b, const double *e) \
-{ const T *g = pg, *x = px; T *d = pd; \
-  for (ptrdiff_t j = 0; j < m; j++) d[j] = (T)((double)g[j] * a[j] + ((double)x[j] - c[j]) * b[j] + e[j]); }
+/* columns: m channels side by side, `rows` positions of each, `step` elements apart; four rows are added in T, their sums in double */ \
+static void N##_col_sum(const void *px, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t m, double *restrict s) \
+{ \
+    const T *x = px; ptrdiff_t b = 0; \
+    for (; b + 4 <= rows; b += 4, x += 4 * step) \
+        for (ptrdiff_t j = 0; j < m; j++) s[j] += (double)((x[j] + x[j + step]) + (x[j + 2 * step] + x[j + 3 * step])); \
+    for (; b < rows; b++, x += step) for (ptrdiff_t j = 0; j < m; j++) s[j] += (double)x[j]; \
+} \
+/* The centre in T is off by c - (T)c, which the double accumulators and the shifts take into account. */ \
+static void N##_col_squares(const void *px, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t m, const double *center, double *restrict s) \
+{ \
+    const T *x = px; ptrdiff_t b = 0; T c[NORM_COLS]; \
+    for (ptrdiff_t j = 0; j < m; j++) c[j] = (T)center[j]; \
+    for (; b + 4 <= rows; b += 4, x += 4 * step) \
+        for (ptrdiff_t j = 0; j < m; j++) { \
+            const T p = x[j] - c[j], q = x[j + step] - c[j], u = x[j + 2 * step] - c[j], v = x[j + 3 * step] - c[j]; \
+            s[j] += (double)((p * p + q * q) + (u * u + v * v)); } \
+    for (; b < rows; b++, x += step) for (ptrdiff_t j = 0; j < m; j++) { const T v = x[j] - c[j]; s[j] += (double)(v * v); } \
+    for (ptrdiff_t j = 0; j < m; j++) { \
+        const double off = center[j] - (double)c[j], less = s[j] - (double)rows * off * off; \
+        s[j] = less < 0 ? 0 : less; } \
+} \
+/* s and t start at 0 */ \
+static void N##_col_dots(const void *pg, const void *px, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t m, const double *center, \
+                         double *restrict s, double *restrict t) \
+{ \
+    const T *g = pg, *x = px; ptrdiff_t b = 0; T c[NORM_COLS]; \
+    for (ptrdiff_t j = 0; j < m; j++) c[j] = (T)center[j]; \
+    for (; b + 4 <= rows; b += 4, x += 4 * step, g += 4 * step) \
+        for (ptrdiff_t j = 0; j < m; j++) { \
+            const T p = g[j], q = g[j + step], u = g[j + 2 * step], v = g[j + 3 * step]; \
+            s[j] += (double)((p + q) + (u + v)); \
+            t[j] += (double)((p * (x[j] - c[j]) + q * (x[j + step] - c[j])) + (u * (x[j + 2 * step] - c[j]) + v * (x[j + 3 * step] - c[j]))); } \
+    for (; b < rows; b++, x += step, g += step) \
+        for (ptrdiff_t j = 0; j < m; j++) { s[j] += (double)g[j]; t[j] += (double)(g[j] * (x[j] - c[j])); } \
+    for (ptrdiff_t j = 0; j < m; j++) t[j] -= s[j] * (center[j] - (double)c[j]); \
+} \
+static void N##_col_affine(const void *px, void *py, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t m, const double *center, const double *scale, \
+                           const double *shift) \
+{ \
+    T c[NORM_COLS], a[NORM_COLS], e[NORM_COLS]; \
+    for (ptrdiff_t j = 0; j < m; j++) { \
+        c[j] = (T)center[j]; a[j] = (T)scale[j]; \
+        const double off = center[j] - (double)c[j]; \
+        e[j] = (T)(off == 0 ? shift[j] : shift[j] - off * scale[j]); } \
+    for (ptrdiff_t b = 0; b < rows; b++) { \
+        const T *restrict x = (const T *)px + b * step; T *restrict y = (T *)py + b * step; \
+        for (ptrdiff_t j = 0; j < m; j++) y[j] = (x[j] - c[j]) * a[j] + e[j]; } \
+} \
+static void N##_col_affine2(const void *pg, const void *px, void *pd, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t m, const double *center, \
+                            const double *by_g, const double *by_x, const double *shift) \
+{ \
+    T c[NORM_COLS], a[NORM_COLS], h[NORM_COLS], e[NORM_COLS]; \
+    for (ptrdiff_t j = 0; j < m; j++) { \
+        c[j] = (T)center[j]; a[j] = (T)by_g[j]; h[j] = (T)by_x[j]; e[j] = (T)(shift[j] - (center[j] - (double)c[j]) * by_x[j]); } \
+    for (ptrdiff_t b = 0; b < rows; b++) { \
+        const T *restrict g = (const T *)pg + b * step; const T *restrict x = (const T *)px + b * step; T *restrict d = (T *)pd + b * step; \
+        for (ptrdiff_t j = 0; j < m; j++) d[j] = g[j] * a[j] + (x[j] - c[j]) * h[j] + e[j]; } \
+}
 
 FT_NORM(nf, float, 64)
 FT_NORM(nd, double, 32)
@@ -129,11 +177,12 @@ typedef struct {
     void (*scale)(const void *, void *, ptrdiff_t, double, double, const void *, const void *);
     void (*scale_back)(const void *, const void *, void *, ptrdiff_t, double, double, const void *, void *, void *, int);
     void (*add)(const void *, ptrdiff_t, ptrdiff_t, void *);
-    void (*col_sum)(const void *, ptrdiff_t, double *);
-    void (*col_squares)(const void *, ptrdiff_t, const double *, double *);
-    void (*col_dots)(const void *, const void *, ptrdiff_t, const double *, double *, double *);
-    void (*col_affine)(const void *, void *, ptrdiff_t, const double *, const double *, const double *);
-    void (*col_affine2)(const void *, const void *, void *, ptrdiff_t, const double *, const double *, const double *, const double *);
+    void (*col_sum)(const void *, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *);
+    void (*col_squares)(const void *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, double *);
+    void (*col_dots)(const void *, const void *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, double *, double *);
+    void (*col_affine)(const void *, void *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, const double *, const double *);
+    void (*col_affine2)(const void *, const void *, void *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, const double *, const double *,
+                        const double *);
 } ft_norm;
 #define FT_NORM_TABLE(N) {N##_sum, N##_squares, N##_dots, N##_affine, N##_affine2, N##_scale, N##_scale_back, N##_add, N##_col_sum, \
                           N##_col_squares, N##_col_dots, N##_col_affine, N##_col_affine2}

@@ -1,4 +1,4 @@
-"""Sorted sequences and counting: searchsorted, runs of equal values, bincount, repeated positions."""
+"""Sorted sequences and counting: searchsorted, runs of equal values, repeated positions."""
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcmp, memset
 from fasttensor._core.dtype cimport *
@@ -122,36 +122,6 @@ def runs(Tensor x):
     return first[:count], which
 
 
-def bincount(Tensor x, Tensor weights, Py_ssize_t size):
-    """Occurrences of 0..size-1 in a 1-d int64 tensor within these bounds, or the sums of float64 weights."""
-    cdef Tensor ix = contiguous(cast(x, INT64)), w, out
-    cdef Py_ssize_t i
-    cdef int64_t *p = <int64_t *>ix.ptr
-    cdef int64_t *counts
-    cdef double *sums
-    cdef double *wp
-    if weights is None:
-        out = new_tensor(1, &size, INT64, x.dev)
-        memset(out.ptr, 0, size * 8)
-        counts = <int64_t *>out.ptr
-        with nogil:
-            for i in range(ix.count):
-                if 0 <= p[i] < size:
-                    counts[p[i]] += 1
-        return out
-    w = contiguous(cast(weights, FLOAT64))
-    if w.count != ix.count:
-        raise RuntimeError(f"bincount: weights {describe(weights)} must have the shape of input {describe(x)}")
-    out = new_tensor(1, &size, FLOAT64, x.dev)
-    memset(out.ptr, 0, size * 8)
-    sums, wp = <double *>out.ptr, <double *>w.ptr
-    with nogil:
-        for i in range(ix.count):
-            if 0 <= p[i] < size:
-                sums[p[i]] += wp[i]
-    return out
-
-
 def repeated_positions(Tensor repeats, Py_ssize_t total=-1):
     """0 repeats[0] times, 1 repeats[1] times, ...: int64[sum of repeats]."""
     cdef Tensor r = contiguous(cast(repeats, INT64)), out
@@ -226,59 +196,4 @@ def one_hot(Tensor x, Py_ssize_t classes):
     memset(out.ptr, 0, out.count * 8)
     for i in range(ix.count):
         (<int64_t *>out.ptr)[i * classes + p[i]] = 1
-    return out
-
-
-cdef Py_ssize_t quotient_bin(double v, const double *edges, Py_ssize_t bins, bint single) noexcept nogil:
-    """The bin of v by its quotient alone, in steps of the input's precision as in PyTorch; -1 outside."""
-    cdef float part
-    cdef Py_ssize_t at
-    if not (v >= edges[0] and v <= edges[bins]):
-        return -1
-    if single:
-        part = <float>v - <float>edges[0]
-        part = part * <float>bins
-        at = <Py_ssize_t>(part / (<float>edges[bins] - <float>edges[0]))
-    else:
-        at = <Py_ssize_t>((v - edges[0]) * bins / (edges[bins] - edges[0]))
-    return bins - 1 if at >= bins else at
-
-
-cdef Py_ssize_t find_bin(double v, const double *edges, Py_ssize_t bins, double scale) noexcept nogil:
-    """The bin of v between equally spaced edges, which decide where the quotient rounds the other way; -1 outside."""
-    cdef Py_ssize_t at
-    if not (v >= edges[0] and v <= edges[bins]):
-        return -1
-    at = <Py_ssize_t>((v - edges[0]) * scale)
-    at = bins - 1 if at >= bins else at
-    while at > 0 and v < edges[at]:
-        at -= 1
-    while at < bins - 1 and v >= edges[at + 1]:
-        at += 1
-    return at
-
-
-def uniform_histogram(Tensor x, Tensor edges, Tensor weights=None, bint by_quotient=False):
-    """Counts (int64), or sums of float64 weights, of a 1-d tensor between equally spaced edges: by the edges' rounded values, or by the
-    quotient alone."""
-    cdef Tensor e = contiguous(cast(edges, FLOAT64)), v, w, out
-    cdef Py_ssize_t bins = e.count - 1, i, at
-    cdef double *edge = <double *>e.ptr
-    cdef double scale = bins / (edge[bins] - edge[0])
-    cdef bint single = x.code == FLOAT32
-    cdef double value
-    v = contiguous(x) if single else contiguous(cast(x, FLOAT64))
-    out = new_tensor(1, &bins, INT64 if weights is None else FLOAT64, x.dev)
-    memset(out.ptr, 0, bins * 8)
-    w = None if weights is None else contiguous(cast(weights, FLOAT64))
-    cdef double *wp = <double *>w.ptr if w is not None else NULL
-    with nogil:
-        for i in range(v.count):
-            value = (<float *>v.ptr)[i] if single else (<double *>v.ptr)[i]
-            at = quotient_bin(value, edge, bins, single) if by_quotient else find_bin(value, edge, bins, scale)
-            if at >= 0:
-                if wp == NULL:
-                    (<int64_t *>out.ptr)[at] += 1
-                else:
-                    (<double *>out.ptr)[at] += wp[i]
     return out

@@ -30,25 +30,38 @@ cdef struct Job:
     Py_ssize_t bad          # an index outside, -1 if none
 
 
+cdef bint inside(const int64_t *indices, Py_ssize_t n, Py_ssize_t volume, Py_ssize_t *bad) noexcept nogil:
+    """Whether all indices are in the plane, looked at before any is used, so that the loops over them have no branches."""
+    cdef size_t worst = 0           # a negative index is a large one
+    cdef Py_ssize_t i
+    for i in range(n):
+        worst = <size_t>indices[i] if <size_t>indices[i] > worst else worst
+    if worst < <size_t>volume or n == 0:
+        return True
+    for i in range(n):
+        if indices[i] < 0 or indices[i] >= volume:
+            bad[0] = indices[i]
+    return False
+
+
 cdef void scatter_plane(const element *g, const int64_t *indices, Py_ssize_t n, element *out, Py_ssize_t volume, bint add,
                         Py_ssize_t *bad) noexcept nogil:
     cdef Py_ssize_t i
     memset(out, 0, volume * sizeof(element))
-    for i in range(n):
-        if indices[i] < 0 or indices[i] >= volume:
-            bad[0] = indices[i]
-        elif add:
+    if not inside(indices, n, volume, bad):
+        return
+    if add:
+        for i in range(n):
             out[indices[i]] += g[i]
-        else:
+    else:
+        for i in range(n):
             out[indices[i]] = g[i]
 
 
 cdef void gather_plane(const element *x, const int64_t *indices, Py_ssize_t n, element *out, Py_ssize_t volume, Py_ssize_t *bad) noexcept nogil:
     cdef Py_ssize_t i
-    for i in range(n):
-        if indices[i] < 0 or indices[i] >= volume:
-            bad[0] = indices[i]
-        else:
+    if inside(indices, n, volume, bad):
+        for i in range(n):
             out[i] = x[indices[i]]
 
 

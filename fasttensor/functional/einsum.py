@@ -73,7 +73,7 @@ def pair_plan(equation, p, q):
     summed = [c for c in left if c in right and c not in result]
     rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
     if (
-        not summed
+        not summed and (batch or not rows or not columns)
         or not set(rows + columns) <= set(result)
         or any(p[left.index(c)] != q[right.index(c)] for c in batch + summed)
     ):
@@ -106,7 +106,8 @@ def run_pair(plan, a, b):
         b = b.permute(order_b)
     if shape_b is not None:
         b = b.reshape(shape_b)
-    c = matmul(a, b)
+    # a column by a row needs no sums
+    c = a * b if a.shape[-1] == 1 and a.dtype.name != "bool" else matmul(a, b)
     if shape is not None:
         c = c.reshape(shape)
     return c if order is None else c.permute(order)

@@ -42,7 +42,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def normalized(input, weight, bias, running_mean, running_var, training, momentum, eps):
+def normalized(input, weight, bias, running_mean, running_var, training, momentum, eps, rule=rules.BatchNorm):
     require_real("batch_norm", input)
     if input.numel() == 0:
         y = input.clone()
@@ -53,7 +53,7 @@ def normalized(input, weight, bias, running_mean, running_var, training, momentu
     check_channels("batch_norm", input.size(1), running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
-    return apply(rules.BatchNorm, input, weight, bias, running_mean, running_var, training,
+    return apply(rule, input, weight, bias, running_mean, running_var, training,
                  0.0 if momentum is None else momentum if type(momentum) is float else real_number(momentum, "batch_norm", "momentum"),
                  eps if type(eps) is float else real_number(eps, "batch_norm", "eps"))
 

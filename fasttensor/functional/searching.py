@@ -199,9 +199,10 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")
     if input.is_meta:
         backend(input).bincount(input, weights, minlength)      # which says why there is no result
-    if input.dim() != 1 or input.numel() and input.min().item() < 0:
+    low, high = backend(input).int_bounds(input) if input.numel() else (0, -1)
+    if input.dim() != 1 or low < 0:
         raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}.")
-    size = max(minlength, input.max().item() + 1 if input.numel() else 0)
+    size = max(minlength, high + 1)
     if weights is not None and weights.shape != input.shape:
         raise RuntimeError(f"bincount(): weights should be 1-d and have the same length as input, got {description(weights)} for {description(input)}")
     if not input.numel():
@@ -223,14 +224,6 @@ def bounds(x, low, high, margin, name):
     if low > high:
         raise RuntimeError(f"{name}(): max must be larger than min, got {low} and {high}")
     return low, high
-
-
-def numbers_of(x, edges):
-    """The bin of each element of x, -1 outside; the last bin includes its upper edge."""
-    at = backend(x).searchsorted(edges, x, True, None) - 1
-    low, high = edges[0], edges[-1]
-    at = at.masked_fill(x == high, edges.numel() - 2)
-    return at.masked_fill(((x >= low) & (x <= high)).logical_not(), -1)
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -292,7 +285,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
                            f"{description(weight)} for {description(input)}")
     weights = None if weight is None else weight.detach().reshape(-1)
     if isinstance(bins, Tensor):
-        counts = backend(x).bincount(numbers_of(x, edges), weights, edges.numel() - 1).to(x.dtype)
+        counts = backend(x).bincount(backend(x).grid_numbers(x.unsqueeze(1), (edges,)), weights, edges.numel() - 1).to(x.dtype)
     else:
         counts = backend(x).uniform_histogram(x, edges, weights).to(x.dtype)
     if density:
@@ -321,18 +314,15 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
                            f" {len(bins)} and {dims} ({description(input)}).")
     if range is not None and len(range) != 2 * dims:
         raise RuntimeError(f"histogramdd(): for a {dims}-dimensional histogram range should have {2 * dims} elements, but got {len(range)}")
-    edges = [edges_of(x[:, d], bins[d], None if range is None else tuple(range[2 * d:2 * d + 2]), "histogramdd") for d, _ in enumerate(bins)]
-    flat, inside = None, None
-    for d, e in enumerate(edges):
-        at = numbers_of(x[:, d].contiguous(), e)
-        flat = at if flat is None else flat * (e.numel() - 1) + at
-        inside = at >= 0 if inside is None else inside & (at >= 0)
+    if range is None and x.numel() and not all(isinstance(b, Tensor) for b in bins):
+        range = [bound for pair in zip(x.amin(0).tolist(), x.amax(0).tolist()) for bound in pair]
+    edges = tuple([edges_of(x, b, None if range is None else tuple(range[2 * d:2 * d + 2]), "histogramdd") for d, b in enumerate(bins)])
     shape = [e.numel() - 1 for e in edges]
     total = 1
     for size in shape:
         total *= size
     w = None if weight is None else weight.detach().reshape(-1)
-    counts = backend(x).bincount(flat.masked_fill(inside.logical_not(), -1), w, total).to(x.dtype).reshape(shape)
+    counts = backend(x).bincount(backend(x).grid_numbers(x, edges), w, total).to(x.dtype).reshape(shape)
     if density:
         volume = counts.sum()
         for d, e in enumerate(edges):
@@ -340,7 +330,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
             view[d] = -1
             counts = counts / e.diff().reshape(view)
         counts = counts / volume
-    return RESULTS["histogramdd"](counts, tuple(edges))
+    return RESULTS["histogramdd"](counts, edges)
 
 
 METHODS = {"unique": unique, "unique_consecutive": unique_consecutive, "isin": isin, "bincount": bincount, "histc": histc,

@@ -1,7 +1,8 @@
 """Small results from whole tensors: trace, cross, vander, cov, corrcoef, equal, allclose, isclose."""
-from fasttensor._core.dtype import promote_types
 from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag, int_of, optional_tensor, real_number
+from fasttensor.autograd.rule import apply
+from fasttensor.autograd.rules.matmul import Cross
 from fasttensor.functional.arguments import backend, description, need_tensor, with_out_apart, wrap
 from fasttensor.functional.common import check_tensor
 
@@ -28,14 +29,16 @@ def cross(input, other, dim=None):
     tensor([0, 0, 1])
     """
     check_tensor("cross", input, other)
-    from fasttensor.functional.rearranging import broadcast_tensors
     need_tensor(input, "cross")
     need_tensor(other, "cross", "other", 2)
     if input.dim() != other.dim():
         raise RuntimeError(f"cross: inputs must have the same number of dimensions, got {description(input)} and {description(other)}")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"cross: inputs must have one dtype, got {description(input)} and {description(other)}: convert one with .to()")
-    a, b = broadcast_tensors(input, other)
+    a, b = input, other
+    if a.shape != b.shape:
+        from fasttensor.functional.rearranging import broadcast_tensors
+        a, b = broadcast_tensors(input, other)
     if dim is None:
         sizes = [d for d, n in enumerate(a.shape) if n == 3]
         if not sizes:
@@ -44,11 +47,9 @@ def cross(input, other, dim=None):
     dim = wrap(a, dim, "cross")
     if not a.dim() or a.shape[dim] != 3:
         raise RuntimeError(f"cross: inputs dimension {dim} must have length 3. Got {description(input)} and {description(other)}")
-    kind = promote_types(a.dtype, b.dtype)
-    a, b = a.to(kind), b.to(kind)
-    from fasttensor.functional.joining import stack
-    a, b = a.unbind(dim), b.unbind(dim)
-    return stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], dim)
+    if a.dtype.name == "bool":
+        return a.logical_and(b) - b         # which says why bools have no difference
+    return apply(Cross, a, b, dim)
 
 
 def linalg_cross(input, other, *, dim=-1, out=None):

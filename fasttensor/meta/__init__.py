@@ -6,7 +6,7 @@ values (`nonzero`, `equal`) raises.
 from fasttensor.meta import tensors as tensors      # the copy slot
 
 MODULES = {
-    "products": ("mm", "bmm", "addmm", "mv", "dot", "linear", "linear_backward", "rnn_forward", "rnn_backward", "attention",
+    "products": ("mm", "bmm", "addmm", "mv", "dot", "cross", "linear", "linear_backward", "rnn_forward", "rnn_backward", "attention",
                  "attention_backward"),
     "reductions": ("sum", "nansum", "mean", "prod", "amax", "amin", "any", "all", "count_nonzero", "norm", "var", "logsumexp", "extreme",
                    "argextreme", "place", "pick", "mode", "sort", "topk", "kthvalue", "median", "cumsum", "cumprod", "logcumsumexp",
@@ -14,9 +14,9 @@ MODULES = {
     "indexing": ("index_get", "index_put", "index_select", "gather", "scatter", "masked_scatter", "masked_fill", "embedding_backward",
                  "embedding_bag", "bag_numbers", "bag_dots",
                  "searchsorted", "repeated_positions", "one_hot", "uniform_histogram", "cat", "stack", "flip", "roll", "triangle", "repeat",
-                 "repeat_each", "nonzero", "nonzero_tuple", "masked_select", "runs", "bincount", "equal"),
-    "images": ("convolution", "convolution_input", "convolution_weight", "channel_sum", "max_pool", "fractional_max_pool", "max_pool_backward", "max_unpool",
-               "max_pool_gather", "avg_pool", "avg_pool_backward", "im2col", "col2im", "constant_pad", "mapped_pad",
+                 "repeat_each", "nonzero", "nonzero_tuple", "masked_select", "runs", "bincount", "int_bounds", "grid_numbers", "equal"),
+    "images": ("convolution", "convolution_input", "convolution_weight", "channel_sum", "max_pool", "fractional_max_pool", "max_pool_backward",
+               "max_unpool", "max_pool_gather", "avg_pool", "avg_pool_backward", "im2col", "col2im", "constant_pad", "mapped_pad",
                "mapped_pad_backward", "resample", "resample_backward",
                "grid_sample", "grid_sample_backward"),
     "norms": ("softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "cross_entropy", "cross_entropy_backward", "nll_loss",

@@ -43,6 +43,11 @@ def mv(a, x, ta=0):
     return new((rows,), code_of(a))
 
 
+def cross(a, b, dim):
+    together("cross", a, b)
+    return new(a.shape, code_of(a))
+
+
 def dot(x, y, conj=False):
     together("dot", x, y)
     if x.numel() != y.numel() or code_of(x) != code_of(y):

@@ -140,6 +140,23 @@ class Vdot(Rule):
         return g.conj() * y if ctx.needs_input_grad[0] else None, g * x if ctx.needs_input_grad[1] else None
 
 
+class Cross(Rule):
+    """Cross products along a dimension, of tensors of one shape; linear in both, so that the gradients are cross products too."""
+    name = "LinalgCrossBackward0"
+
+    @staticmethod
+    def forward(ctx, a, b, dim):
+        keep(ctx, a, b)
+        ctx.dim = dim
+        return backend(a).cross(a, b, dim)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved
+        return (None if b is None else apply(Cross, b.conj() if b.is_complex() else b, g, ctx.dim),
+                None if a is None else apply(Cross, g, a.conj() if a.is_complex() else a, ctx.dim), None)
+
+
 class Unit(Rule):
     """The zeroth power of x: the unit matrix, whose gradient is zero."""
 

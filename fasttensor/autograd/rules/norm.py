@@ -60,6 +60,23 @@ class LayerNorm(RowNorm):
         return gx, gw, gb, None, None, None
 
 
+class LayerNormStatistics(LayerNorm):
+    """LayerNorm that also returns the mean and 1 / the standard deviation, through which no gradients pass."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, n_dims, n, eps):
+        y, mean, rstd = backend(x).layer_norm(x, weight, bias, eps, n)
+        ctx.save(x, weight, bias, mean, rstd)
+        ctx.args, ctx.n_dims = (n, eps), n_dims
+        mean, rstd = mean.to(x.dtype), rstd.to(x.dtype)
+        ctx.mark_non_differentiable(mean, rstd)
+        return y, mean, rstd
+
+    @staticmethod
+    def backward(ctx, g, *_):
+        return (None,) * 6 if g is None else LayerNorm.backward(ctx, g)
+
+
 class RmsNorm(RowNorm):
     name = "FusedRmsNormBackward0"
     centered = False
@@ -125,6 +142,24 @@ class BatchNorm(Rule):
             h = (x - per_channel(mean, x.ndim).to(x.dtype)) * r
             gx = q * r
         return gx, (g * h).sum(dims), g.sum(dims)
+
+
+class BatchNormStatistics(BatchNorm):
+    """BatchNorm that also returns the mean and 1 / the standard deviation, through which no gradients pass."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, running_mean, running_var, training, momentum, eps):
+        y, mean, rstd = backend(x).batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
+        ctx.save(x, weight, mean, rstd)
+        ctx.args = training, eps
+        ctx.bias_dtype = None if bias is None else bias.dtype
+        mean, rstd = mean.to(x.dtype), rstd.to(x.dtype)
+        ctx.mark_non_differentiable(mean, rstd)
+        return y, mean, rstd
+
+    @staticmethod
+    def backward(ctx, g, *_):
+        return (None,) * 8 if g is None else BatchNorm.backward(ctx, g)
 
 
 class GroupNorm(Rule):

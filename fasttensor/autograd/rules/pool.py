@@ -89,7 +89,8 @@ class MaxPool2dBackward(Rule):
     @staticmethod
     def backward(ctx, gg):
         indices, = ctx.saved
-        return apply(MaxGather, gg, indices, 2), ctx.like.new_zeros(ctx.like.shape) if ctx.needs_input_grad[1] else None, None
+        need_g, need_x = ctx.needs_input_grad[:2]
+        return apply(MaxGather, gg, indices, 2) if need_g else None, ctx.like.new_zeros(ctx.like.shape) if need_x else None, None
 
 
 class MaxGather(Rule):
