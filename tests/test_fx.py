@@ -222,3 +222,16 @@ def test_warnings_of_missing_attributes():
         warnings.simplefilter("always")
         made.graph.get_attr("nothing")
     assert "no underlying reference" in str(seen[0].message)
+
+
+def test_operands_of_einsum_in_a_list():
+    from fasttensor.fx.graph_module import _USER_PRESERVED_ATTRIBUTES_KEY
+
+    class Net(torch.nn.Module):
+        def forward(self, a, b):
+            return torch.einsum("ij,jk->ik", [a, b]) + torch.einsum("ij,jk->ik", a, b)
+
+    traced = torch.fx.symbolic_trace(Net())
+    assert traced.code.count("torch.functional.einsum('ij,jk->ik', a, b)") == 2
+    assert traced(torch.eye(2), torch.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
+    assert _USER_PRESERVED_ATTRIBUTES_KEY == "_user_preserved_attributes"

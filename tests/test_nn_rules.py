@@ -137,3 +137,11 @@ def test_global_hooks_of_the_old_kind():
     with nn.modules.module.register_module_backward_hook(lambda module, inputs, outputs: seen.append((type(module).__name__, len(inputs)))):
         nn.Sequential(nn.Linear(1, 1), nn.Tanh())(fasttensor.ones(1, 1)).sum().backward()
     assert seen == [("Tanh", 1), ("Sequential", 1), ("Linear", 3)] and inspect.isfunction(nn.Module.to)
+
+
+def test_a_default_distance_is_a_module():
+    kept = "TripletMarginWithDistanceLoss(\n  (distance_function): PairwiseDistance()\n)"
+    loss = fasttensor.nn.TripletMarginWithDistanceLoss()
+    assert repr(loss) == kept == repr(oracle().nn.TripletMarginWithDistanceLoss())
+    a, b, c = fasttensor.randn(3, 4, 2, generator=fasttensor.Generator().manual_seed(1))
+    assert loss(a, b, c).item() == pytest.approx(fasttensor.nn.TripletMarginLoss()(a, b, c).item())

@@ -15,6 +15,7 @@ torch.cdist > torch.functional.cdist x1 x2 | p=2.0 compute_mode='use_mm_for_eucl
 torch.chain_matmul > torch.functional.chain_matmul *matrices |
 torch.lobpcg > torch._lobpcg.lobpcg A | k=None B=None X=None n=None iK=None niter=None tol=None largest=None method=None tracker=None
   ortho_iparams=None ortho_fparams=None ortho_bparams=None
+torch.einsum > torch.functional.einsum *operands |
 torch.lu > torch.functional.lu *args | pivot=True get_infos=False out=None
 torch.meshgrid > torch.functional.meshgrid *tensors | indexing=None
 torch.norm > torch.functional.norm input | p='fro' dim=None keepdim=False out=None dtype=None

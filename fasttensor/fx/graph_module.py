@@ -14,6 +14,8 @@ from .graph import Graph, _custom_builtins, _PyTreeCodeGen
 
 __all__ = ["reduce_graph_module", "GraphModule"]
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"       # under which passes keep attributes in `meta`
+
 # what of a module's state goes over to a copy
 HOOKS = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
          "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks",

@@ -28,7 +28,7 @@ SAME_IN_TORCH = frozenset(
     "adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d"
     " cosine_similarity hardshrink native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_"
     " threshold_".split())
-IN_FUNCTIONAL = frozenset("einsum align_tensors broadcast_shapes istft".split())        # beside those that have a form
+IN_FUNCTIONAL = frozenset("align_tensors broadcast_shapes istft".split())        # beside those that have a form
 COMPILED = ("linalg", "fft", "special")
 
 
@@ -48,6 +48,8 @@ class Form:
         """The arguments as they are recorded; TypeError where they do not fit."""
         if self.positional[:1] and self.positional[0].startswith("*"):
             named = {name: kwargs.get(name, _literal(default)) for name, default in self.keywords.items()}
+            if self.positional[0] == "*operands" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+                args = (args[0], *args[1])      # einsum's old form, with the operands in a list
             return args, named
         given = bound(function, args, kwargs, (*self.positional, *self.keywords))
         positional = tuple(given[name] for name in self.positional)

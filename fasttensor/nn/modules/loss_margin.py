@@ -1,5 +1,6 @@
 """Losses with a margin; PyTorch keeps them in loss.py, which imports them from here."""
 from .. import functional as F
+from .distance import PairwiseDistance
 from .loss import _Loss, _WeightedLoss
 
 
@@ -143,7 +144,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         super().__init__(None, None, reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
-        self.distance_function = distance_function if distance_function is not None else F.pairwise_distance
+        self.distance_function = distance_function if distance_function is not None else PairwiseDistance()
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor, positive, negative):
