@@ -137,9 +137,13 @@ FT_INLINE void NAME(copy)(T *dst, const T *src, ptrdiff_t n)
     else dst[0] = src[0];
 }
 
-FT_INLINE void NAME(pack_run)(const ptrdiff_t bytes, T *dst, ptrdiff_t width, const T *src, const ptrdiff_t *off, ptrdiff_t k)
+/* `ahead`: terms after these that are asked for, 0 at the end. Short runs of many channels are no stream that the hardware would see. */
+FT_INLINE void NAME(pack_run)(const ptrdiff_t bytes, T *dst, ptrdiff_t width, const T *src, const ptrdiff_t *off, ptrdiff_t k, ptrdiff_t ahead)
 {
-    for (ptrdiff_t i = 0; i < k; i++, dst += width) memcpy(dst, src + off[i], bytes);
+    for (ptrdiff_t i = 0; i < k; i++, dst += width) {
+        __builtin_prefetch(src + off[i + ahead]);
+        memcpy(dst, src + off[i], bytes);
+    }
 }
 
 /* dst[i][run.at + j] = x[off[i] + run.src + j] for every run of pixels and j < run.n, zeros after the last. Runs are copied by whole or
@@ -150,15 +154,15 @@ static __attribute__((unused, noinline)) void NAME(pack)(T *dst, ptrdiff_t width
     enum { BLOCK = 32 };        /* terms: few enough that a block stays in L1 for all its runs */
     const ptrdiff_t end = run[runs - 1].at + run[runs - 1].n;
     for (; k > 0; k -= BLOCK, off += BLOCK, dst += BLOCK * width) {
-        const ptrdiff_t kn = k < BLOCK ? k : BLOCK;
+        const ptrdiff_t kn = k < BLOCK ? k : BLOCK, ahead = k < 2 * BLOCK ? 0 : BLOCK;
         for (int r = 0; r < runs; r++) {
             const ptrdiff_t n = run[r].n, most = exact ? 0 : width - run[r].at;
             const T *src = x + run[r].src;
             T *to = dst + run[r].at;
-            if (2 * n <= LANES && LANES <= 2 * most) NAME(pack_run)(FT_VECTOR_BYTES / 2, to, width, src, off, kn);
-            else if (n <= LANES && LANES <= most) NAME(pack_run)(FT_VECTOR_BYTES, to, width, src, off, kn);
-            else if (n <= 2 * LANES && 2 * LANES <= most) NAME(pack_run)(2 * FT_VECTOR_BYTES, to, width, src, off, kn);
-            else if (n <= 3 * LANES && 3 * LANES <= most) NAME(pack_run)(3 * FT_VECTOR_BYTES, to, width, src, off, kn);
+            if (2 * n <= LANES && LANES <= 2 * most) NAME(pack_run)(FT_VECTOR_BYTES / 2, to, width, src, off, kn, ahead);
+            else if (n <= LANES && LANES <= most) NAME(pack_run)(FT_VECTOR_BYTES, to, width, src, off, kn, ahead);
+            else if (n <= 2 * LANES && 2 * LANES <= most) NAME(pack_run)(2 * FT_VECTOR_BYTES, to, width, src, off, kn, ahead);
+            else if (n <= 3 * LANES && 3 * LANES <= most) NAME(pack_run)(3 * FT_VECTOR_BYTES, to, width, src, off, kn, ahead);
             else
                 for (ptrdiff_t i = 0; i < kn; i++) NAME(copy)(to + i * width, src + off[i], n);
         }

@@ -58,12 +58,16 @@ static inline void ft_winograd_output(const float *m, ptrdiff_t step, int nv, fl
     }
 }
 
-/* u[k * step + c] for `n` kernels of 9 weights, kernel c at w + c * stride, its taps `turn` apart (1 or, turned round, -1). */
-static inline void ft_winograd_weight(const float *w, ptrdiff_t stride, int turn, int n, float *u, ptrdiff_t step)
+/* u[k * step + c] for `n` kernels of 9 weights, kernel c at w + c * stride, its taps `turn` apart (1 or, turned round, -1).
+ * Returns whether all are finite: 0 * inf and 0 * NaN are NaN. */
+static inline int ft_winograd_weight(const float *w, ptrdiff_t stride, int turn, int n, float *u, ptrdiff_t step)
 {
-    float g[9][16] = {{0}}, out[16][16];
+    float g[9][16] = {{0}}, out[16][16], zero[16] = {0}, total = 0;
     for (int c = 0; c < n; c++)
         for (int t = 0; t < 9; t++) g[t][c] = w[c * stride + (turn > 0 ? t : 8 - t)];
+    for (int t = 0; t < 9; t++)
+        for (int c = 0; c < 16; c++) zero[c] += 0.0f * g[t][c];
+    for (int c = 0; c < 16; c++) total += zero[c];
     for (int c = 0; c < 16; c++) {
         float r[4][3];
         for (int j = 0; j < 3; j++) {
@@ -84,9 +88,10 @@ static inline void ft_winograd_weight(const float *w, ptrdiff_t stride, int turn
     for (int k = 0; k < 16; k++)
         if (n == 16) memcpy(u + k * step, out[k], 16 * sizeof(float));
         else memcpy(u + k * step, out[k], (size_t)n * sizeof(float));
+    return total == 0;
 }
 
-/* Whether all are finite: 0 * inf and 0 * NaN are NaN. */
+/* Whether all are finite. */
 static __attribute__((noinline)) int ft_all_finite(const float *x, ptrdiff_t n)
 {
     float part[64] = {0}, total = 0;

@@ -17,7 +17,7 @@ cdef extern from "winograd.h" nogil:
     enum: FT_VECS
     void ft_winograd_input(const float **d, int nv, float *v, Py_ssize_t step)
     void ft_winograd_output(const float *m, Py_ssize_t step, int nv, float bias, float *rows, Py_ssize_t pitch)
-    void ft_winograd_weight(const float *w, Py_ssize_t stride, int turn, int n, float *u, Py_ssize_t step)
+    int ft_winograd_weight(const float *w, Py_ssize_t stride, int turn, int n, float *u, Py_ssize_t step)
     int ft_all_finite(const float *x, Py_ssize_t n)
     void ft_tile_f32(int rows, int nv, Py_ssize_t k, const float **a, const Py_ssize_t *aoff, const float *b,
                      const Py_ssize_t *off, const float *init, float *c, Py_ssize_t ldc, int add)
@@ -26,6 +26,7 @@ cdef extern from "winograd.h" nogil:
 cdef enum:
     LANES = FT_VECTOR_BYTES // 4
     WIDE = LANES * FT_VECS          # tiles of a panel
+    W_BLOCK = 8                     # outputs
     NARROW = 12                     # rows of fewer tiles are packed run by run, through all images
 
 
@@ -64,18 +65,23 @@ cdef bint winograd_fits(const Geometry *geo, Py_ssize_t inputs, Py_ssize_t outpu
 
 
 cdef void weights(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Transforms the weights of some blocks of 16 inputs."""
+    """Transforms the weights of some blocks of outputs. Rows of u are written from their beginnings to their ends, 16 lines of memory
+    at a time; a gradient's weights lie by input, so that it takes a few outputs together, which share lines of w."""
     cdef Work *job = <Work *>context
-    cdef Py_ssize_t block, c, o, n
+    cdef Py_ssize_t block, c, o, first, last, together = W_BLOCK if job.gradient else 1
     cdef const float *w
     for block in range(begin, end):
-        c = block * 16
-        n = min(16, job.inputs - c)
-        for o in range(job.outputs):
-            # w is [outputs][inputs][9]; for a gradient [inputs][outputs][9], turned round
-            w = job.w + (c * job.outputs + o) * 9 if job.gradient else job.w + (o * job.inputs + c) * 9
-            ft_winograd_weight(w, 9 * job.outputs if job.gradient else 9, -1 if job.gradient else 1, <int>n,
-                               job.u + o * job.inputs + c, job.ustep)
+        first = block * W_BLOCK
+        while first < min(job.outputs, (block + 1) * W_BLOCK):
+            last = min(job.outputs, first + together)
+            for c in range(0, job.inputs, 16):
+                for o in range(first, last):
+                    # w is [outputs][inputs][9]; for a gradient [inputs][outputs][9], turned round
+                    w = job.w + (c * job.outputs + o) * 9 if job.gradient else job.w + (o * job.inputs + c) * 9
+                    if not ft_winograd_weight(w, 9 * job.outputs if job.gradient else 9, -1 if job.gradient else 1,
+                                              <int>min(16, job.inputs - c), job.u + o * job.inputs + c, job.ustep):
+                        job.finite = False
+            first = last
 
 
 cdef void lay_out(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -217,9 +223,9 @@ cdef bint winograd(const Geometry *geo, const float *x, const float *w, const fl
     job.ready, job.u, job.scratch = <float *>ready.ptr, <float *>u.ptr, scratch.ptr
     result = job.outputs * job.height * job.width
     with nogil:
-        if not ft_all_finite(w, geo.o * geo.c * 9):
+        parallel_for((job.outputs + W_BLOCK - 1) // W_BLOCK, max(1, 2048 // job.inputs), weights, &job)
+        if not job.finite:
             return False
-        parallel_for((job.inputs + 15) // 16, max(1, 1024 // job.outputs), weights, &job)
         while image < geo.n:
             job.n = min(chunk, geo.n - image)
             job.x, job.out = x + image * job.inputs * lat.volume, out + image * result
