@@ -19,13 +19,15 @@ from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
 
-__all__ = ["symbolic_trace", "Tracer", "wrap", "Graph", "GraphModule", "Interpreter", "Transformer", "Node", "Proxy",
+__all__ = ["symbolic_trace", "Tracer", "wrap", "Graph", "GraphModule", "Interpreter", "Transformer", "Node", "Proxy", "replace_pattern",
            "has_side_effect", "map_arg", "ProxyableClassMeta", "CodeGen", "PH", "immutable_collections", "traceback"]
 
 
 def __getattr__(name):
-    if name in ("experimental",):
+    if name in ("passes", "experimental", "operator_schemas", "tensor_type", "annotate", "config", "_compatibility", "_utils",
+                "_lazy_graph_module"):
         from importlib import import_module
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -90,7 +90,7 @@ class _Writer:
     def add_global(self, hint, obj):
         """The name in the code of an object outside of it."""
         if naming.is_ours(obj) and obj is not fasttensor.device and not isinstance(obj, enum.Enum) and obj is not fasttensor:
-            return naming.qualified_name(obj) if callable(obj) and not isinstance(obj, type) else _type_repr(obj) if isinstance(obj, type) else hint
+            return _type_repr(obj) if isinstance(obj, type) else naming.qualified_name(obj) if hasattr(obj, "__name__") else hint
         name = self.namespace.create_name(hint, obj)
         if self.globals.setdefault(name, obj) is not obj and self.globals[name] != obj:
             raise AssertionError(f"Global name {name} already assigned to different object")

@@ -183,7 +183,7 @@ class GraphModule(Module):
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module") and node.target not in root:
                     raise RuntimeError(f"Node {node} referenced target {node.target} but that target was not provided in ``root``!")
-            for target in sorted(set(targets), key=lambda t: t.count(".")):
+            for target in sorted(dict.fromkeys(targets), key=lambda t: t.count(".")):
                 _assign_attr(root[target], self, target)
         else:
             raise RuntimeError("Unsupported type " + str(root) + " passed for root!")

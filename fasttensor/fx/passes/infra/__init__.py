@@ -1,0 +1,1 @@
+"""What passes and their managers are."""
