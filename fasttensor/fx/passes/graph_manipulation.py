@@ -1,8 +1,6 @@
 """Sizes of nodes, and replacing what they call."""
 import typing
 
-from fasttensor.nn import Module
-
 from ..graph import Graph
 from ..graph_module import _get_attr
 from ..node import map_arg
@@ -49,10 +47,8 @@ def get_tensor_meta(node):
 def get_size_of_node(fx_module, node):
     """The `size_bytes` of a node: its value, and with it the parameters of what it calls."""
     total = 0
-    if node.op in ("call_module", "get_attr"):
-        owner = _get_attr(fx_module, node.target)
-        tensors = owner.parameters() if isinstance(owner, Module) else [owner] if node.op == "get_attr" else []
-        total = sum(t.numel() * t.element_size() for t in tensors)
+    if node.op == "call_module":
+        total = sum(t.numel() * t.element_size() for t in _get_attr(fx_module, node.target).parameters())
     meta = get_tensor_meta(node)
     size = _elements(meta.shape) * meta.dtype.itemsize
     return size_bytes(size, total + size)
