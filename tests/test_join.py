@@ -148,3 +148,9 @@ def test_copies_of_views_and_diagonals():
 
 
 X2 = [[0, 1, 2], [3, 4, 5]]
+
+
+def test_coordinates_of_what_is_no_position():
+    for indices, shape, error in ((ft.ones(2), (2, 3), TypeError), (ft.tensor([1]), (2, 0.5), TypeError), (ft.tensor([1]), (-2, 3), ValueError)):
+        with pytest.raises(error, match="unravel_index"):
+            ft.unravel_index(indices, shape)

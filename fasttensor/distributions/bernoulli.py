@@ -15,6 +15,9 @@ __all__ = ["Bernoulli"]
 class Bernoulli(Binary, ExponentialFamily):
     """One with probability ``probs``, else zero; or ``logits``, the log-odds of one.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Bernoulli
     >>> Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0]))

@@ -14,6 +14,9 @@ __all__ = ["Beta"]
 class Beta(ExponentialFamily):
     """Numbers of [0, 1] with density proportional to x ** (concentration1 - 1) * (1 - x) ** (concentration0 - 1).
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Beta
     >>> Beta(1.0, torch.tensor([3.0])).mean

@@ -12,6 +12,9 @@ __all__ = ["Binomial"]
 class Binomial(Binary, Distribution):
     """Successes among ``total_count`` trials with probability ``probs`` each, or ``logits``, its log-odds.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Binomial
     >>> Binomial(4, torch.tensor([0.5])).mean

@@ -14,6 +14,9 @@ __all__ = ["Categorical"]
 class Categorical(Distribution):
     """Indices 0 .. K - 1 with weights ``probs`` (which need not add up to one) or unnormalized log probabilities ``logits`` of shape ``[..., K]``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Categorical
     >>> Categorical(torch.tensor([1.0, 3.0])).log_prob(torch.tensor(1))

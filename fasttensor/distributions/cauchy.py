@@ -13,6 +13,9 @@ __all__ = ["Cauchy"]
 class Cauchy(Distribution):
     """Numbers of median ``loc`` and half width at half maximum ``scale``, without a mean.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Cauchy
     >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))

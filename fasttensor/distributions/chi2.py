@@ -8,6 +8,9 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The sum of ``df`` squared standard normal numbers: ``Gamma(df / 2, 1 / 2)``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Chi2
     >>> Chi2(torch.tensor([3.0])).mean

@@ -17,6 +17,9 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
 
     Between ``lims``, around probs = 1/2 where the formulas divide zero by zero, Taylor series are used.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import ContinuousBernoulli
     >>> ContinuousBernoulli(torch.tensor([0.5])).mean

@@ -10,6 +10,9 @@ __all__ = ["Dirichlet"]
 class Dirichlet(ExponentialFamily):
     """Vectors of the simplex with density proportional to the product of x_i ** (concentration_i - 1).
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Dirichlet
     >>> Dirichlet(torch.tensor([1.0, 3.0])).mean

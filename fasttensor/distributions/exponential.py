@@ -11,6 +11,9 @@ __all__ = ["Exponential"]
 class Exponential(ExponentialFamily):
     """Waiting times for events that come at a ``rate``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Exponential
     >>> Exponential(torch.tensor([2.0])).mean

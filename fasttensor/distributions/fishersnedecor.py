@@ -14,6 +14,9 @@ __all__ = ["FisherSnedecor"]
 class FisherSnedecor(Distribution):
     """The ratio of two chi-squared numbers of ``df1`` and ``df2`` degrees of freedom, each divided by its degrees.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import FisherSnedecor
     >>> FisherSnedecor(torch.tensor([1.0]), 4.0).mean

@@ -18,6 +18,9 @@ class Gamma(ExponentialFamily):
     ``rsample`` has gradients in both parameters, the concentration's by implicit differentiation of the cumulative distribution
     (Figurnov et al., arXiv:1805.08498).
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Gamma
     >>> Gamma(torch.tensor([3.0]), 2.0).mean

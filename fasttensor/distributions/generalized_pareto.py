@@ -14,6 +14,9 @@ class GeneralizedPareto(Distribution):
     """Excesses over ``loc``: the survival function is ``(1 + concentration * (x - loc) / scale) ** (-1 / concentration)``, and
     ``exp(-(x - loc) / scale)`` for concentration zero.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import GeneralizedPareto
     >>> GeneralizedPareto(0.0, 1.0, torch.tensor([0.5])).mean

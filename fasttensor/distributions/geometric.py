@@ -13,6 +13,9 @@ __all__ = ["Geometric"]
 class Geometric(Binary, Distribution):
     """The number of failures, 0, 1, 2 ..., before the first success of trials with probability ``probs`` each.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Geometric
     >>> Geometric(torch.tensor([0.25])).mean

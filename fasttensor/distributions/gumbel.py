@@ -16,6 +16,9 @@ __all__ = ["Gumbel"]
 class Gumbel(TransformedDistribution):
     """Numbers with cumulative distribution exp(-exp(-(x - loc) / scale)): the largest of many.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Gumbel
     >>> Gumbel(torch.tensor([1.0]), 2.0).mean

@@ -12,6 +12,9 @@ __all__ = ["HalfCauchy"]
 class HalfCauchy(Half):
     """Absolute values of Cauchy numbers of median zero and half width ``scale``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import HalfCauchy
     >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))

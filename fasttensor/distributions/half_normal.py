@@ -10,6 +10,9 @@ __all__ = ["HalfNormal"]
 class HalfNormal(Half):
     """Absolute values of normal numbers of mean zero and standard deviation ``scale``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import HalfNormal
     >>> HalfNormal(torch.tensor([1.0])).mean

@@ -14,6 +14,9 @@ __all__ = ["InverseGamma"]
 class InverseGamma(TransformedDistribution):
     """Reciprocals of Gamma numbers.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import InverseGamma
     >>> InverseGamma(torch.tensor([3.0]), 4.0).mean

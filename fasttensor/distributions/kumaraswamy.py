@@ -21,6 +21,9 @@ def _moments(a, b, n):
 class Kumaraswamy(TransformedDistribution):
     """Numbers of [0, 1] with cumulative distribution 1 - (1 - x ** concentration1) ** concentration0.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Kumaraswamy
     >>> Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean

@@ -13,6 +13,9 @@ __all__ = ["Laplace"]
 class Laplace(Distribution):
     """Numbers with density exp(-|x - loc| / scale) / (2 scale).
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Laplace
     >>> Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))

@@ -10,6 +10,9 @@ __all__ = ["LogNormal"]
 class LogNormal(TransformedDistribution):
     """Exponentials of normal numbers of mean ``loc`` and standard deviation ``scale``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import LogNormal
     >>> LogNormal(torch.tensor([0.0]), 1.0).mean

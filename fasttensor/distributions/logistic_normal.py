@@ -10,6 +10,9 @@ __all__ = ["LogisticNormal"]
 class LogisticNormal(TransformedDistribution):
     """Vectors of the simplex of n + 1: n normal numbers ``[..., n]`` through a :class:`StickBreakingTransform`.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import LogisticNormal
     >>> LogisticNormal(torch.zeros(3), torch.ones(3)).sample().shape

@@ -16,6 +16,9 @@ __all__ = ["Multinomial"]
 class Multinomial(OfCategorical, Distribution):
     """How often each category comes among ``total_count`` (an int) draws of a :class:`Categorical`.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Multinomial
     >>> Multinomial(4, torch.tensor([0.5, 0.5])).mean

@@ -14,6 +14,9 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(Binary, Distribution):
     """Successes of probability ``probs`` before ``total_count`` failures, which need not be a whole number.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import NegativeBinomial
     >>> NegativeBinomial(3.0, torch.tensor([0.5])).mean

@@ -13,6 +13,9 @@ __all__ = ["Normal"]
 class Normal(ExponentialFamily):
     """Numbers of mean ``loc`` and standard deviation ``scale``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Normal
     >>> Normal(0.0, torch.tensor([1.0, 2.0])).log_prob(torch.tensor(0.0))

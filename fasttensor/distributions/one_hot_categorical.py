@@ -12,6 +12,9 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 class OneHotCategorical(OfCategorical, Distribution):
     """As :class:`Categorical`, with one-hot vectors for indices.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import OneHotCategorical
     >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
@@ -60,6 +63,9 @@ class OneHotCategorical(OfCategorical, Distribution):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """:class:`OneHotCategorical` whose ``rsample`` gives gradients as if the probabilities had been returned (Bengio et al., "Estimating or
     propagating gradients through stochastic neurons for conditional computation", 2013).
+
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
 
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import OneHotCategoricalStraightThrough

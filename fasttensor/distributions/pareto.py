@@ -15,6 +15,9 @@ __all__ = ["Pareto"]
 class Pareto(TransformedDistribution):
     """Numbers from ``scale`` on whose survival function is (scale / x) ** alpha.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Pareto
     >>> Pareto(torch.tensor([1.0]), torch.tensor([2.0])).mean

@@ -11,6 +11,9 @@ __all__ = ["Poisson"]
 class Poisson(ExponentialFamily):
     """Counts of events that come at a ``rate``.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Poisson
     >>> Poisson(2.0).log_prob(torch.tensor(0.0))

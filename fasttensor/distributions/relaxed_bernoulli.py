@@ -14,6 +14,9 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 class LogitRelaxedBernoulli(Binary, Distribution):
     """Log-odds of :class:`RelaxedBernoulli` numbers.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> LogitRelaxedBernoulli(torch.tensor(1.0), torch.tensor(0.5)).log_prob(torch.tensor(0.0))
     tensor(-1.3863)
@@ -45,6 +48,9 @@ class LogitRelaxedBernoulli(Binary, Distribution):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers of (0, 1) that come near to 0 and 1 as ``temperature`` falls, with gradients (Maddison, Mnih and Teh, arXiv:1611.00712; Jang,
     Gu and Poole, arXiv:1611.01144).
+
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
 
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import RelaxedBernoulli

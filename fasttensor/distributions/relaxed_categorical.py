@@ -15,6 +15,9 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 class ExpRelaxedCategorical(OfCategorical, Distribution):
     """Logarithms of :class:`RelaxedOneHotCategorical` vectors.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> ExpRelaxedCategorical(torch.tensor(1.0), torch.ones(3)).rsample().exp().sum()
     tensor(1.)
@@ -51,6 +54,9 @@ class ExpRelaxedCategorical(OfCategorical, Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Vectors of the simplex that come near to one-hot vectors as ``temperature`` falls, with gradients (Maddison, Mnih and Teh,
     arXiv:1611.00712; Jang, Gu and Poole, arXiv:1611.01144).
+
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
 
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import RelaxedOneHotCategorical

@@ -14,6 +14,9 @@ __all__ = ["StudentT"]
 class StudentT(Distribution):
     """``loc + scale * x`` with a standard normal number divided by the root of a chi-squared one over its ``df`` degrees of freedom as x.
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import StudentT
     >>> StudentT(torch.tensor([4.0])).variance

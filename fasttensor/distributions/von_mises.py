@@ -37,6 +37,9 @@ class VonMises(Distribution):
 
     Samples are drawn in float64, as float32 hangs for small concentrations, and lie in [-pi, pi).
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import VonMises
     >>> VonMises(torch.tensor([1.0]), torch.tensor([4.0])).mean

@@ -13,6 +13,9 @@ __all__ = ["Weibull"]
 class Weibull(TransformedDistribution):
     """Numbers whose survival function is exp(-(x / scale) ** concentration).
 
+    Parameters: numbers or floating-point tensors, which broadcast to ``batch_shape``. Raises ValueError for values outside of
+    ``arg_constraints``, unless ``validate_args=False``.
+
     >>> import fasttensor as torch
     >>> from fasttensor.distributions import Weibull
     >>> Weibull(torch.tensor([1.0]), torch.tensor([1.0])).mean

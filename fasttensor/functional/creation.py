@@ -140,6 +140,8 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
 
+    Raises RuntimeError for a negative size, TypeError for one that is no int.
+
     >>> torch.zeros(2)
     tensor([0., 0.])
     """
@@ -186,6 +188,8 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
 
+    Raises RuntimeError for a negative size, TypeError for one that is no int.
+
     >>> torch.ones(2, dtype=torch.int64)
     tensor([1, 1])
     """
@@ -215,6 +219,9 @@ def _dtype_of_number(value):
 
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None):
     """A tensor of one value; its dtype follows the value unless given.
+
+    Args: `size`, a tuple of ints; `fill_value`, a number or a 0-d tensor. Raises TypeError for a size of another type, RuntimeError where the
+    dtype cannot hold the value.
 
     >>> torch.full((2,), 3)
     tensor([3, 3])

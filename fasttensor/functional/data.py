@@ -88,6 +88,8 @@ def from_numpy(ndarray):
 def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, sharing memory and history where no conversion is needed.
 
+    Shape and dtype are the data's unless `dtype` is given. Raises TypeError for what holds no numbers, ValueError for rows of unlike lengths.
+
     >>> torch.as_tensor([1, 2])
     tensor([1, 2])
     """
@@ -193,6 +195,8 @@ def _check_parts(op, first, second):
 
 def complex(real, imag, *, out=None):
     """Complex numbers of the given real and imaginary parts (float32 or float64, broadcast).
+
+    Shape: both broadcast; float32 gives complex64, float64 complex128. RuntimeError for other or unlike dtypes.
 
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([1.+2.j])

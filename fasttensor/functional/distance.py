@@ -34,6 +34,8 @@ def vector(name, input, ord, dim, keepdim, dtype, out):
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements or over `dim`; "fro" is the 2-norm, "nuc" the sum of singular values of matrices.
 
+    Shape: `dim` dropped, or with keepdim of size 1. dtypes: floating point or complex, which gives its real dtype. RuntimeError for integers.
+
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -58,6 +60,8 @@ def norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
 def dist(input, other, p=2):
     """The p-norm of input - other.
 
+    A number; shapes broadcast. dtypes: floating point or complex.
+
     >>> torch.dist(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 4.0]))
     tensor(5.)
     """
@@ -68,6 +72,9 @@ def dist(input, other, p=2):
 
 def renorm(input, p, dim, maxnorm, *, out=None):
     """input with each slice along `dim` scaled down so that its p-norm is at most `maxnorm`.
+
+    Shape and dtype are input's, floating point or complex, at least 2-d. Raises RuntimeError for a `p` that is not positive and a negative
+    `maxnorm`.
 
     >>> torch.renorm(torch.tensor([[3.0, 4.0]]), 2, 0, 1.0)
     tensor([[0.6000, 0.8000]])
@@ -94,6 +101,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, shapes broadcast.
 
+    The result lacks `dim`. dtypes: floating point, promoted. RuntimeError where shapes do not broadcast, IndexError for a dimension out of range.
+
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
@@ -117,6 +126,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """p-norm of x1 - x2 + eps over the last dimension, shapes broadcast.
 
+    Shapes (N, D) or (D) to (N) or a number, with keepdim (N, 1). dtypes: floating point or complex. RuntimeError where shapes do not broadcast.
+
     >>> torch.pairwise_distance(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
     tensor([5.])
     """
@@ -134,6 +145,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
     Euclidean distances of more than 25 rows go through a matrix product, as in PyTorch, unless
     compute_mode is "donot_use_mm_for_euclid_dist".
+
+    dtypes: float32 and float64, both the same. Raises RuntimeError where M or the dtypes differ, or `p` is negative.
 
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
@@ -171,6 +184,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
 def pdist(input, p=2.0):
     """p-norm distances between each two rows of input [N, M], i < j in order: N (N - 1) / 2 values.
+
+    dtypes: float32 and float64. RuntimeError for what is no matrix and for a negative `p`.
 
     >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
     tensor([5.])

@@ -156,13 +156,13 @@ def many(kind, name, forward, doc):
     return named(transform, name, doc + " over the dimensions `dim` (all) of sizes `s`.")
 
 
-# What the examples in the docstrings print, the transforms of one dimension of 1, 2, 3, 4, the others of these as a matrix.
+# What the examples in the docstrings print.
 RESULTS_OF = {
     "fft": "tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])", "rfft": "tensor([10.+0.j, -2.+2.j, -2.+0.j])",
     "ifft": "tensor([ 2.5000+0.0000j, -0.5000-0.5000j, -0.5000+0.0000j, -0.5000+0.5000j])",
     "ihfft": "tensor([ 2.5000+0.0000j, -0.5000-0.5000j, -0.5000+0.0000j])",
-    "irfft": "tensor([ 2.5000, -0.6667,  0.0000, -0.1667,  0.0000, -0.6667])",
-    "hfft": "tensor([15.0000, -4.0000,  0.0000, -1.0000,  0.0000, -4.0000])",
+    "irfft": "tensor([1., 3., 3., 3.])",
+    "hfft": "tensor([ 4., 12., 12., 12.])",
     **dict.fromkeys(("fft2", "fftn", "rfft2", "rfftn"), "tensor([[10.+0.j, -2.+0.j],\n            [-4.+0.j,  0.+0.j]])"),
     **dict.fromkeys(("ifft2", "ifftn", "ihfft2", "ihfftn"), "tensor([[ 2.5000+0.j, -0.5000+0.j],\n            [-1.0000+0.j,  0.0000+0.j]])"),
     **dict.fromkeys(("irfft2", "irfftn"), "tensor([[ 2.5000, -0.5000],\n            [-1.0000,  0.0000]])"),
@@ -172,13 +172,14 @@ RESULTS_OF = {
 
 def named(function, name, doc):
     function.__name__ = function.__qualname__ = name
+    shown = "[[1.0, 2.0], [3.0, 4.0]]" if name[-1] in "2n" else "[10.0, -2.0, -2.0]" if name in ("irfft", "hfft") else "[1.0, 2.0, 3.0, 4.0]"
     function.__doc__ = doc + """
 
     norm: "backward" (default) scales the inverse by 1/n, "forward" the forward transform, "ortho" both by 1/sqrt(n).
     float32 and complex64 give these, float64 and complex128 theirs; integers become the default dtype. Raises RuntimeError for float16,
     for sizes below 1, for repeated dimensions and another `norm`, IndexError for a dimension out of range.
 
-    >>> torch.fft.""" + f"{name}(torch.tensor({'[[1.0, 2.0], [3.0, 4.0]]' if name[-1] in '2n' else '[1.0, 2.0, 3.0, 4.0]'}))\n    {RESULTS_OF[name]}\n"
+    >>> torch.fft.""" + f"{name}(torch.tensor({shown}))\n    {RESULTS_OF[name]}\n"
     return function
 
 
@@ -205,6 +206,8 @@ def shifted(name, input, dim, sign):
 def fftshift(input, dim=None):
     """Moves frequency 0 to the middle.
 
+    Any dtype, over all dimensions or `dim` (an int or a tuple); a copy. IndexError for a dimension out of range.
+
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
@@ -213,6 +216,8 @@ def fftshift(input, dim=None):
 
 def ifftshift(input, dim=None):
     """The inverse of `fftshift`.
+
+    Any dtype, over all dimensions or `dim` (an int or a tuple); a copy. IndexError for a dimension out of range.
 
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
@@ -233,6 +238,8 @@ def frequencies(name, values, n, d, dtype, device, requires_grad, out):
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The frequencies of `fft`'s results for samples `d` apart: 0, 1, ..., -2, -1 over n d.
 
+    Shape (n,), in cycles per unit of `d`; the default float dtype, or `dtype`. RuntimeError for integer dtypes.
+
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
@@ -246,6 +253,8 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
 
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The frequencies of `rfft`'s results: 0, 1, ..., n // 2 over n d.
+
+    Shape (n // 2 + 1,), in cycles per unit of `d`; the default float dtype, or `dtype`. RuntimeError for integer dtypes.
 
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])

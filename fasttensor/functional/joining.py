@@ -63,6 +63,8 @@ def concatenate(tensors, axis=0, *, dim=None, out=None):
 def stack(tensors, dim=0, *, axis=None, out=None):
     """The tensors, all of one shape, joined along a new dimension.
 
+    Any dtypes, promoted; the result has the number of tensors along `dim`. Raises RuntimeError for unlike shapes and for no tensors at all.
+
     >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
     tensor([[1, 3],
             [2, 4]])
@@ -82,6 +84,8 @@ def joined(name, parts, dim, out):
 def hstack(tensors, *, out=None):
     """The tensors side by side: joined along dimension 1, or 0 where they are 1-d.
 
+    Any dtypes, promoted. Raises RuntimeError where the other dimensions differ, and for no tensors at all.
+
     >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
     tensor([1, 2])
     """
@@ -92,6 +96,8 @@ def hstack(tensors, *, out=None):
 
 def vstack(tensors, *, out=None):
     """The tensors as rows on top of each other.
+
+    Any dtypes, promoted; 1-d tensors are rows. Raises RuntimeError where the other dimensions differ, and for no tensors at all.
 
     >>> torch.vstack([torch.tensor([1]), torch.tensor([2])])
     tensor([[1],
@@ -114,6 +120,8 @@ def row_stack(tensors, *, out=None):
 def dstack(tensors, *, out=None):
     """The tensors, made at least 3-d, joined along dimension 2.
 
+    Any dtypes, promoted. Raises RuntimeError where the other dimensions differ, and for no tensors at all.
+
     >>> torch.dstack([torch.tensor([1]), torch.tensor([2])])
     tensor([[[1, 2]]])
     """
@@ -124,6 +132,8 @@ def dstack(tensors, *, out=None):
 def column_stack(tensors, *, out=None):
     """The tensors side by side, 1-d ones as columns.
 
+    Any dtypes, promoted. Raises RuntimeError where the numbers of rows differ.
+
     >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
     tensor([[1, 3],
             [2, 4]])
@@ -133,6 +143,8 @@ def column_stack(tensors, *, out=None):
 
 def block_diag(*tensors):
     """Matrices (2-d; fewer dimensions count as one row) along the diagonal of a matrix of zeros.
+
+    Any dtypes, promoted. RuntimeError for more than two dimensions.
 
     >>> torch.block_diag(torch.tensor([[1]]), torch.tensor([[2, 3]]))
     tensor([[1, 0, 0],
@@ -164,6 +176,9 @@ def meshgrid(*tensors, indexing=None):
 
     indexing: "ij" (the default) or "xy", which swaps the first two dimensions.
 
+    Any one dtype. `indexing` "ij" (the default) or "xy", which exchanges the first two dimensions. Raises RuntimeError for another, and for tensors of
+    several dimensions or dtypes.
+
     >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")[0]
     tensor([[1, 1, 1],
             [2, 2, 2]])
@@ -191,6 +206,8 @@ def meshgrid(*tensors, indexing=None):
 def cartesian_prod(*tensors):
     """All combinations of one element of each 1-d tensor, as rows.
 
+    Any one dtype; k tensors of n elements give (n ** k, k). RuntimeError for tensors that are not 1-d.
+
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3]))
     tensor([[1, 3],
             [2, 3]])
@@ -208,6 +225,8 @@ def cartesian_prod(*tensors):
 
 def combinations(input, r=2, with_replacement=False):
     """The combinations of length r of a 1-d tensor's elements, as rows, in the order of itertools.
+
+    Any dtype; (n,) gives (n choose r, r), with replacement (n + r - 1 choose r, r). RuntimeError for tensors that are not 1-d and negative r.
 
     >>> torch.combinations(torch.tensor([1, 2, 3]))
     tensor([[1, 2],
@@ -234,6 +253,8 @@ def combinations(input, r=2, with_replacement=False):
 
 def tensor_split(input, indices_or_sections, dim=0):
     """Views of input along dim: n nearly equal ones for an int, or cut at the given positions.
+
+    Any dtype; a tuple. Raises RuntimeError for a number below 1 and for a 0-d tensor.
 
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), 2)
     (tensor([1, 2]), tensor([3]))
@@ -302,6 +323,8 @@ def hsplit(input, *args, indices=None, sections=None):
 def vsplit(input, *args, indices=None, sections=None):
     """Views of input along dimension 0: equal ones for an int, else cut at positions.
 
+    Any dtype, at least 2-d; a tuple. RuntimeError for fewer dimensions, and where an int does not divide the size.
+
     >>> torch.vsplit(torch.tensor([[1], [2]]), 2)
     (tensor([[1]]), tensor([[2]]))
     """
@@ -310,6 +333,8 @@ def vsplit(input, *args, indices=None, sections=None):
 
 def dsplit(input, *args, indices=None, sections=None):
     """Views of input along dimension 2: equal ones for an int, else cut at positions.
+
+    Any dtype, at least 3-d; a tuple. RuntimeError for fewer dimensions, and where an int does not divide the size.
 
     >>> torch.dsplit(torch.tensor([[[1, 2]]]), 2)
     (tensor([[[1]]]), tensor([[[2]]]))

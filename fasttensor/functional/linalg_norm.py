@@ -11,6 +11,9 @@ METHODS = {}
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """(sum |x|^ord)^(1/ord) over all elements or `dim`; inf, -inf and 0 are the largest, the smallest and the count of nonzeros.
 
+    Shape: `dim` dropped, or with keepdim of size 1. dtypes: floating point or complex, which gives its real dtype, or `dtype`. Raises
+    RuntimeError for integers, IndexError for a dimension out of range.
+
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -20,6 +23,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """Norm of matrices over two dimensions: "fro", "nuc", 1, -1, inf, -inf (sums of columns or rows), 2, -2 (singular values).
+
+    Shape (..., m, n) to (...), or with keepdim (..., 1, 1). dtypes: floating point or complex, which gives its real dtype. Raises RuntimeError
+    for another `ord` and for fewer than two dimensions.
 
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
@@ -89,6 +95,8 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
     """The sum of the singular values of matrices over two dimensions.
 
+    Shape (m, n) to a number, or (..., m, n) with two `dim` to (...). dtypes: floating point or complex, which gives its real dtype.
+
     >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
@@ -97,6 +105,8 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
 
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
     """The root of the sum of the squared absolute values, over `dim`.
+
+    Shape: `dim` dropped, or with keepdim of size 1. dtypes: floating point or complex, which gives its real dtype.
 
     >>> torch.frobenius_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), (0, 1))
     tensor(5.)

@@ -65,6 +65,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     `weight` [C] weighs the classes, rows of `ignore_index` do not count, and `label_smoothing` mixes in the
     uniform distribution. With indices the loss and its gradient are one pass each over the logits.
 
+    Returns the mean over the rows that count (`reduction` "mean"), their sum, or the losses [N, ...] ("none"), of the logits' dtype.
+    Raises RuntimeError where shapes do not fit, IndexError for a class outside of 0 .. C - 1.
+
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
@@ -111,6 +114,9 @@ def probability_loss(input, target, weight, ignore_index, how, smoothing):
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[t] input[n, t, ...] for log-probabilities [N, C, ...] and classes t [N, ...]; the mean divides by the weights.
 
+    Shapes: [N, C, ...] and [N, ...] to a number, or with reduction "none" to [N, ...]. Rows of `ignore_index` count nothing. dtypes: floating
+    point, int64 classes. Raises ValueError where the batches differ, IndexError for a class outside of 0 .. C - 1.
+
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
@@ -149,6 +155,9 @@ def weighted(loss, weight, how):
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Squared error (input - target)^2; with `weight` the mean divides by the weights.
 
+    Shapes: any, broadcast with a warning where they differ, to a number ("mean", "sum") or the elements' losses ("none"). dtypes: floating
+    point or complex. Raises ValueError for another `reduction`, RuntimeError where shapes do not broadcast.
+
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
     tensor(2.)
     """
@@ -162,6 +171,9 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Absolute error |input - target|.
+
+    Shapes: any, broadcast with a warning where they differ, to a number ("mean", "sum") or the elements' losses ("none"). dtypes: floating
+    point or complex. Raises ValueError for another `reduction`, RuntimeError where shapes do not broadcast.
 
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
     tensor(1.)
@@ -182,6 +194,9 @@ def checked_weight(name, weight, input):
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Half the squared error over `beta` below `beta`, the absolute error less beta / 2 above.
 
+    Shapes: any, broadcast with a warning where they differ, to a number or, with reduction "none", the elements' losses. dtypes: floating
+    point. Raises RuntimeError for a negative `beta`, ValueError for another `reduction`. Source: Girshick, Fast R-CNN, 2015.
+
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
@@ -198,6 +213,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half the squared error up to `delta`, beyond it delta (|input - target| - delta / 2).
 
+    Shapes: any, broadcast with a warning where they differ, to a number or, with reduction "none", the elements' losses. dtypes: floating
+    point. Raises RuntimeError for a `delta` that is not positive, ValueError for another `reduction`. Source: Huber, 1964.
+
     >>> torch.nn.functional.huber_loss(torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(1.5000)
     """
@@ -212,6 +230,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(t log p + (1 - t) log(1 - p)) of probabilities p in [0, 1]; logarithms are at least -100.
+
+    Shapes: input and target alike, to a number or, with reduction "none", the elements' losses; `weight` broadcasts. dtypes: floating point.
+    Raises ValueError for unlike shapes, RuntimeError for probabilities outside of [0, 1].
 
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.6931)
@@ -239,6 +260,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
                                      pos_weight=None):
     """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` weighs the positive part.
 
+    Shapes: input and target alike, to a number or, with reduction "none", the elements' losses; `weight` and `pos_weight` broadcast. dtypes:
+    floating point. Raises ValueError for unlike shapes.
+
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
@@ -264,6 +288,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target (log target - input) for log-probabilities `input`; reduction "batchmean" divides by the batch.
 
+    Shapes: any, broadcast, to a number or, with reduction "none", the elements' losses. dtypes: floating point. With `log_target` the target
+    is a log-probability too. Raises ValueError for another `reduction`. Source: Kullback and Leibler, 1951.
+
     >>> torch.nn.functional.kl_div(torch.tensor([-0.6931]), torch.tensor([1.0]), reduction="sum")
     tensor(0.6931)
     """
@@ -278,6 +305,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """exp(x) - t x, or x - t log(x + eps) unless `log_input`; `full` adds Stirling's term for t > 1.
+
+    Shapes: broadcast, to a number or, with reduction "none", the elements' losses. dtypes: floating point. Raises ValueError for another
+    `reduction`.
 
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(1.)
@@ -297,6 +327,9 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """(log(var) + (input - target)^2 / var) / 2 with var at least eps; `full` adds log(2 pi) / 2.
+
+    Shapes: input and target alike; `var` the same, without the last dimension, or with it 1. dtypes: floating point. Raises ValueError where
+    `var` has another shape or a negative element, and for another `reduction`.
 
     >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
@@ -325,6 +358,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target input)) for targets of 1 and -1.
 
+    Shapes: broadcast, to a number or, with reduction "none", the elements' losses. dtypes: floating point. Raises ValueError for another
+    `reduction`.
+
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
@@ -338,6 +374,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
     log_probs [T, N, C] (or [T, C]) are log-probabilities; targets [N, S] or all sequences joined [sum]; lengths [N].
     The mean divides each loss by its target's length.
+
+    Returns a number, or with reduction "none" the losses [N]; `zero_infinity` makes losses that no alignment has, and their gradients, zero.
+    dtypes: float32 or float64, integer targets and lengths. Raises RuntimeError for lengths that do not fit and for a `blank` outside of the classes.
 
     >>> lp = torch.zeros(2, 1, 2).log_softmax(2)
     >>> torch.nn.functional.ctc_loss(lp, torch.tensor([[1]]), [2], [1], reduction="sum")

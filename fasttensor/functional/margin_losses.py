@@ -22,6 +22,8 @@ def positive(x):
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where the target is 1, max(0, margin - input) where it is -1.
 
+    Shapes: broadcast, to a number ("mean", "sum") or the elements' losses ("none"). dtypes: floating point. ValueError for another `reduction`.
+
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.25]), torch.tensor([-1.0]))
     tensor(0.7500)
     """
@@ -36,6 +38,9 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target (input1 - input2) + margin).
+
+    Shapes: broadcast, to a number ("mean", "sum") or the elements' losses ("none"). dtypes: floating point, targets of 1 and -1. Raises
+    RuntimeError where the numbers of dimensions differ, ValueError for another `reduction`.
 
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
@@ -62,6 +67,9 @@ def rows_and_targets(name, input, target):
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Mean over classes i other than the target y of max(0, margin - x[y] + x[i])^p, weighed by weight[y].
+
+    Shapes: x [N, C] and y [N] (int64), or [C] and a number, to a number or, with reduction "none", [N]. dtypes: floating point. Raises
+    RuntimeError for shapes that do not fit and classes outside of 0 .. C - 1, ValueError for a `p` other than 1 and 2.
 
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([0]))
     tensor(0.7500)
@@ -90,6 +98,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Sum over targets j and other classes i of max(0, 1 - (x[j] - x[i])) / C; a row's targets end at the first -1.
 
+    Shapes: input and target (int64) [N, C] or [C], to a number or, with reduction "none", [N]. dtypes: floating point. Raises RuntimeError for
+    shapes that do not fit.
+
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.0, 0.5]]), torch.tensor([[0, -1]]))
     tensor(0.7500)
     """
@@ -107,6 +118,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Mean over classes of -(t log(sigmoid(x)) + (1 - t) log(sigmoid(-x))).
+
+    Shapes: input and target [..., C], to a number or, with reduction "none", [...]; `weight` broadcasts to [C]. dtypes: floating point.
 
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.6931)
@@ -126,6 +139,9 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) of p-norm distances; `swap` takes the nearer negative.
+
+    Shapes: [N, D] or [D], broadcast, to a number or, with reduction "none", [N]. dtypes: floating point. Raises ValueError for a `margin` that is
+    not positive, RuntimeError where the numbers of dimensions differ. Source: Balntas et al., BMVC 2016.
 
     >>> a, b = torch.tensor([[0.0]]), torch.tensor([[2.0]])
     >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=3.0)
@@ -159,6 +175,9 @@ def triplet(anchor, near, far, margin, swap, how, distance):
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
     """triplet_margin_loss with a distance of the caller's.
 
+    Shapes: what the distance takes, [N, D] by default (the 2-norm of the difference), to a number or, with reduction "none", [N]. dtypes:
+    floating point. ValueError for another `reduction`.
+
     >>> a, b = torch.tensor([[0.0]]), torch.tensor([[2.0]])
     >>> torch.nn.functional.triplet_margin_with_distance_loss(a, a, b, margin=3.0)
     tensor(1.0000)
@@ -181,6 +200,9 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos(input1, input2) where the target is 1, max(0, cos - margin) where it is -1.
+
+    Shapes: [N, D] and targets [N], or [D] and a target without dimensions, to a number or, with reduction "none", [N]. dtypes: floating point.
+    Raises RuntimeError where the shapes do not fit.
 
     >>> x = torch.tensor([[1.0, 0.0]])
     >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))

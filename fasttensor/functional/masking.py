@@ -14,6 +14,8 @@ __all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwher
 def take(input, index):
     """The elements of input, seen as 1-d, at the positions in index; the result has index's shape.
 
+    Any dtype; index int64, negative positions count from the end. IndexError for a position outside.
+
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
@@ -72,6 +74,8 @@ def put_(self, index, source, accumulate=False):
 def take_along_dim(input, indices, dim=None):
     """The elements of input at indices along dim, the two broadcasting in the other dimensions; without dim, of the
     flattened input.
+
+    Any dtype; indices int64. Raises RuntimeError for other indices, and for numbers of dimensions that differ, IndexError for a dimension out of range.
 
     >>> x = torch.tensor([[3., 1., 2.]])
     >>> torch.take_along_dim(x, x.argsort(1), 1)

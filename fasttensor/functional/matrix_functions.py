@@ -26,6 +26,8 @@ LstsqResult = RESULTS["linalg_lstsq"]
 def det(A, *, out=None):
     """The determinant of square matrices (..., n, n); its gradient is finite for singular ones.
 
+    dtypes: float32, float64 or complex. RuntimeError for matrices that are not square. Source: the LU factorisation.
+
     >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(8.)
     """
@@ -62,6 +64,8 @@ def linalg_slogdet(A, *, out=None):
 def logdet(A):
     """log(det(A)): nan where a real determinant is negative, -inf where it is 0.
 
+    (..., n, n) -> (...); float32, float64 or complex. NaN where the determinant is negative. RuntimeError for matrices that are not square.
+
     >>> torch.logdet(torch.eye(2))
     tensor(0.)
     """
@@ -74,6 +78,8 @@ def logdet(A):
 
 def matrix_exp(A):
     """The sum of A^k / k! for square matrices.
+
+    dtypes: floating point or complex. RuntimeError for matrices that are not square.
 
     >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
     tensor([[1., 0.],
@@ -102,6 +108,8 @@ def tolerances(name, A, atol, rtol):
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """The Moore-Penrose pseudoinverse: singular values up to max(atol, rtol * largest) count as zero.
+
+    dtypes: float32, float64 or complex. RuntimeError for integers and for fewer than two dimensions. Source: Moore and Penrose, by singular values.
 
     >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
@@ -133,6 +141,8 @@ def pinverse(input, rcond=1e-15):
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values exceed max(atol, rtol * largest); rtol defaults to max(m, n) * eps.
+
+    (..., m, n) -> (...), int64. dtypes: float32, float64 or complex. RuntimeError for fewer than two dimensions.
 
     >>> torch.linalg.matrix_rank(torch.ones(3, 3))
     tensor(1)
@@ -287,8 +297,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     A, B: (..., m, m). k defaults to X's columns, `n`, or 1. Matrices here are dense, so that the values come from a
     complete factorisation: X, iK, niter, tol and what else steers PyTorch's iteration do not change the result.
 
-    >>> torch.lobpcg(torch.tensor([3.0, 1.0, 2.0]).diag(), 2)[0]
-    tensor([3., 2.])
+    >>> torch.lobpcg(torch.tensor([3.0, 1.0, 2.0]).diag(), 1)[0]
+    tensor([3.])
     """
     square("lobpcg", A)
     for place, (name, t) in enumerate((("B", B), ("X", X)), 3):

@@ -50,6 +50,9 @@ def complex_moment(name, root, with_mean, input, dim, correction, keepdim):
 def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
     """Variance over all dimensions or `dim`, with divisor n - correction (default 1), by two passes.
 
+    Shape: `dim` dropped, or with keepdim of size 1. dtypes: floating point, or complex, which gives its real dtype. A divisor of 0 gives NaN
+    with a warning. Raises RuntimeError for integers, IndexError for a dimension out of range.
+
     >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
@@ -63,6 +66,8 @@ def var(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
 
 def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, out=None, **names):
     """Standard deviation, the root of `var`; its gradient is 0 where it is 0.
+
+    Arguments, shapes, dtypes and errors are those of :func:`var`.
 
     >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
@@ -78,6 +83,8 @@ def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
 def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
     """(variance, mean) in one go.
 
+    Both have the shape of :func:`var`, whose arguments, dtypes and errors these are.
+
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
@@ -89,6 +96,8 @@ def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
 
 def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False):
     """(standard deviation, mean) in one go.
+
+    Both have the shape of :func:`var`, whose arguments, dtypes and errors these are.
 
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))

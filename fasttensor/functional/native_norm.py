@@ -16,7 +16,7 @@ METHODS = {}
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
     """``nn.functional.batch_norm`` with weight and bias before the running statistics.
 
-    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 1e-5)
+    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[-1.0000],
             [ 1.0000]])
     """
@@ -27,7 +27,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True):
     """``nn.functional.instance_norm`` with weight and bias before the running statistics.
 
-    >>> torch.instance_norm(torch.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 1e-5)
+    >>> torch.instance_norm(torch.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
     """
     return functions.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)

@@ -31,6 +31,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     Training takes the statistics of this batch, and moves the running ones (unbiased variance) towards them
     by `momentum`; else the running ones are used.
 
+    Statistics, `weight` and `bias` have one element a channel. dtypes: floating point; the result has the input's shape. Raises ValueError where
+    training has one value a channel, RuntimeError for sizes that do not fit. Source: Ioffe and Szegedy, 2015.
+
     >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
     tensor([[-1.0000],
             [ 1.0000]])
@@ -81,6 +84,9 @@ def row_shape(name, input, shape, weight, bias):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
     """(input - mean) / sqrt(var + eps) weight + bias over the last dimensions, which have `normalized_shape`.
 
+    `weight` and `bias` have `normalized_shape`, the result the input's shape. dtypes: floating point. Raises RuntimeError where the last
+    dimensions differ from it. Source: Ba et al., 2016.
+
     >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
     tensor([-1.0000,  1.0000])
     """
@@ -102,6 +108,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """input / sqrt(mean(input^2) + eps) weight over the last dimensions; eps defaults to the dtype's epsilon.
 
+    `weight` has `normalized_shape`, the result the input's shape. dtypes: floating point or complex. Raises RuntimeError where the last
+    dimensions differ from it. Source: Zhang and Sennrich, 2019.
+
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1., 1.])
     """
@@ -120,6 +129,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
     """Normalises each sample's channels in `num_groups` groups: [batch, channels, ...].
+
+    `weight` and `bias` have one element a channel, the result the input's shape. dtypes: floating point. Raises RuntimeError where
+    `num_groups` does not divide the channels. Source: Wu and He, 2018.
 
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
     tensor([[-1.0000,  1.0000]])
@@ -140,6 +152,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
                   eps=1e-05, cudnn_enabled=True):
     """Normalises every channel of every sample by itself: [batch, channels, ...].
+
+    Statistics, `weight` and `bias` have one element a channel, the result the input's shape. dtypes: floating point. Raises ValueError where
+    a channel has one value. Source: Ulyanov et al., 2016.
 
     >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
@@ -177,6 +192,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """input / (k + alpha mean of squares over `size` neighbouring channels)^beta.
 
+    Shape: (N, C, ...), at least 3-d, which the result has: ValueError else. dtypes: floating point. Source: Krizhevsky et al., 2012.
+
     >>> torch.nn.functional.local_response_norm(torch.zeros(1, 2, 3), 2).shape
     torch.Size([1, 2, 3])
     """
@@ -200,6 +217,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(p-norm, eps) along `dim`.
+
+    Any shape, which the result has; floating point or complex. IndexError for a dimension out of range.
 
     >>> torch.nn.functional.normalize(torch.tensor([3.0, 4.0]), dim=0)
     tensor([0.6000, 0.8000])

@@ -37,6 +37,8 @@ def pairs(name, input, padding):
 def constant_pad_nd(input, pad, value=0):
     """Frames a tensor with a constant; `pad` as in :func:`torch.nn.functional.pad`.
 
+    Any shape and dtype, which the result has. Raises RuntimeError where `pad` has an odd length, or more pairs than there are dimensions.
+
     >>> torch.constant_pad_nd(torch.ones(2), (1, 0), 5.)
     tensor([5., 1., 1.])
     """

@@ -19,6 +19,8 @@ def into_part(input, src, view, name):
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """A copy of input whose diagonal is src.
 
+    Any dtype; `src` has the diagonal's shape: RuntimeError else. The result has the input's shape.
+
     >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -32,6 +34,8 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 def select_scatter(input, src, dim, index):
     """A copy of input in which the slice at index along dim is src.
 
+    Any dtype; `src` has the input's shape without `dim`: RuntimeError else. IndexError for an index out of range.
+
     >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
     tensor([[0., 0.],
             [1., 1.]])
@@ -44,6 +48,8 @@ def select_scatter(input, src, dim, index):
 @with_out
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """A copy of input in which the slice start:end:step along dim is src.
+
+    Any dtype; `src` has the slice's shape: RuntimeError else.
 
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
     tensor([0., 1., 1.])

@@ -336,6 +336,8 @@ def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
 def adaptive_max_pool1d(input, output_size, return_indices=False):
     """Largest values of the windows of :func:`adaptive_avg_pool1d`.
 
+    (N, C, L) or (C, L) to (..., output_size); floating point. With `return_indices` (values, int64 indices). RuntimeError for other shapes.
+
     >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 2., 3., 4.]]), 2)
     tensor([[2., 4.]])
     """
@@ -346,6 +348,8 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """Largest values of the windows of :func:`adaptive_avg_pool2d`.
 
+    (N, C, H, W) or (C, H, W) to (..., *output_size); floating point. With `return_indices` (values, int64 indices). RuntimeError for other shapes.
+
     >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(4.).view(1, 2, 2), 1).item()
     3.0
     """
@@ -355,6 +359,9 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """Largest values of the windows of :func:`adaptive_avg_pool3d`.
+
+    (N, C, D, H, W) or (C, D, H, W) to (..., *output_size); floating point. With `return_indices` (values, int64 indices). RuntimeError for
+    other shapes.
 
     >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1).item()
     7.0

@@ -92,6 +92,9 @@ def between(ordered, rank, d, how):
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles of input, flattened or along `dim`; several q add a leading dimension. NaN spreads.
 
+    `q`: a number, or a 0-d or 1-d tensor of input's dtype, from 0 to 1; `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
+    dtypes: float32 and float64. Raises RuntimeError for other dtypes, for q outside of [0, 1] and for an empty input.
+
     >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.25)
     tensor(1.5000)
     """
@@ -101,6 +104,8 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """``quantile`` of what is not NaN.
 
+    Arguments, shapes, dtypes and errors are those of :func:`quantile`; of a row of NaN alone it is NaN.
+
     >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
@@ -109,6 +114,8 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
 
 def mode(input, dim=-1, keepdim=False, *, out=None):
     """(values, indices) of the most frequent value along `dim`, the smallest of equally frequent ones.
+
+    Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Any real dtype. IndexError for a dimension out of range.
 
     >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
     tensor(3)

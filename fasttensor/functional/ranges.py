@@ -179,6 +179,8 @@ def linspace(
 ):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
+    Shape (steps,); the default float dtype (complex for complex bounds), or `dtype`. RuntimeError for negative `steps`, TypeError for a float.
+
     >>> torch.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
@@ -208,6 +210,8 @@ def logspace(
 ):
     """``base`` raised to ``steps`` evenly spaced exponents from ``start`` to ``end``.
 
+    Shape (steps,); the default float dtype (complex for complex bounds), or `dtype`. RuntimeError for negative `steps`, TypeError for a float.
+
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
@@ -230,6 +234,8 @@ def logspace(
 
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """The n x m matrix (m = n by default) with ones on its diagonal and zeros elsewhere.
+
+    The default float dtype, or `dtype`. RuntimeError for negative sizes.
 
     >>> torch.eye(2)
     tensor([[1., 0.],

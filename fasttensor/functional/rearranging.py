@@ -18,6 +18,8 @@ def need_sizes(args, value, name, argument):
 def flip(input, *args, dims=None):
     """input with the order of the elements along dims reversed. A copy.
 
+    Any shape and dtype. Raises IndexError for a dimension out of range, RuntimeError for one that is named twice.
+
     >>> torch.flip(torch.tensor([1, 2, 3]), [0])
     tensor([3, 2, 1])
     """
@@ -29,6 +31,8 @@ def flip(input, *args, dims=None):
 
 def fliplr(input):
     """input with its columns (dimension 1) in reverse order.
+
+    Any dtype, at least 2-d: RuntimeError else.
 
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
@@ -42,6 +46,8 @@ def fliplr(input):
 def flipud(input):
     """input with its rows (dimension 0) in reverse order.
 
+    Any dtype, at least 1-d: RuntimeError else.
+
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
@@ -54,6 +60,8 @@ def flipud(input):
 def roll(input, shifts, dims=()):
     """input with elements moved by shifts along dims, what leaves at the end entering at the start; without dims
     the flattened input is moved.
+
+    Any shape and dtype. Raises RuntimeError where `shifts` and `dims` differ in number, IndexError for a dimension out of range.
 
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
@@ -76,6 +84,8 @@ def roll(input, shifts, dims=()):
 
 def rot90(input, k=1, dims=(0, 1)):
     """input turned by 90 degrees k times in the plane of two dims, from the first towards the second.
+
+    Any dtype, at least 2-d. Raises RuntimeError unless `dims` are two different dimensions.
 
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
@@ -122,6 +132,8 @@ def repeat(self, *args, repeats=None):
 
 def tile(input, *args, dims=None):
     """input repeated dims[d] times along each dimension; missing leading repeats are 1.
+
+    Any shape and dtype; a copy. RuntimeError for negative numbers.
 
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
@@ -186,6 +198,8 @@ def check_matrix(input, name):
 def tril(input, diagonal=0):
     """The lower triangle of the matrices in the last two dimensions, up to a diagonal; zeros elsewhere.
 
+    Shape (..., m, n), any dtype. RuntimeError for fewer than two dimensions.
+
     >>> torch.tril(torch.tensor([[1, 2], [3, 4]]))
     tensor([[1, 0],
             [3, 4]])
@@ -198,6 +212,8 @@ def tril(input, diagonal=0):
 def triu(input, diagonal=0):
     """The upper triangle of the matrices in the last two dimensions, from a diagonal on; zeros elsewhere.
 
+    Shape (..., m, n), any dtype. RuntimeError for fewer than two dimensions.
+
     >>> torch.triu(torch.tensor([[1, 2], [3, 4]]))
     tensor([[1, 2],
             [0, 4]])
@@ -208,6 +224,8 @@ def triu(input, diagonal=0):
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Matrices, in dimensions dim1 and dim2 of the result, whose diagonals are input's last dimension.
+
+    Shape (..., n) to (..., n + |offset|, n + |offset|), any dtype. Raises RuntimeError where `dim1` is `dim2`, IndexError for one out of range.
 
     >>> torch.diag_embed(torch.tensor([1, 2]))
     tensor([[1, 0],
@@ -232,6 +250,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 def diag(input, diagonal=0):
     """The diagonal of a matrix (a copy), or the matrix with a 1-d tensor as its diagonal.
 
+    Any dtype; `diagonal` above (or below, if negative) the main one. RuntimeError for more than two dimensions.
+
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
@@ -246,6 +266,8 @@ def diag(input, diagonal=0):
 
 def diagflat(input, offset=0):
     """The matrix whose diagonal holds all elements of input.
+
+    Any shape of n elements and dtype, to (n + |offset|, n + |offset|).
 
     >>> torch.diagflat(torch.tensor([[1, 2]]))
     tensor([[1, 0],
@@ -267,6 +289,8 @@ def each(tensors, name, function):
 def atleast_1d(*tensors):
     """Tensors without dimensions as 1-d ones; others as they are.
 
+    Any dtype; one tensor, or a tuple for several. Views, through which gradients flow.
+
     >>> torch.atleast_1d(torch.tensor(1))
     tensor([1])
     """
@@ -276,6 +300,8 @@ def atleast_1d(*tensors):
 def atleast_2d(*tensors):
     """Tensors with leading dimensions of size 1 up to two.
 
+    Any dtype; one tensor, or a tuple for several: () to (1, 1), (n,) to (1, n). Views.
+
     >>> torch.atleast_2d(torch.tensor([1]))
     tensor([[1]])
     """
@@ -284,6 +310,8 @@ def atleast_2d(*tensors):
 
 def atleast_3d(*tensors):
     """Tensors with dimensions of size 1 added up to three: x as [1, n, 1], [n, m] as [n, m, 1].
+
+    Any dtype; one tensor, or a tuple for several. Views.
 
     >>> torch.atleast_3d(torch.tensor([1, 2])).shape
     torch.Size([1, 2, 1])
@@ -322,16 +350,18 @@ def broadcast_tensors(*tensors):
 def unravel_index(indices, shape):
     """Positions in a flattened tensor as a tuple of coordinates in `shape`.
 
+    Args: `indices`, integers of any shape, which each coordinate (int64) has. Raises TypeError for other dtypes, ValueError for negative sizes.
+
     >>> torch.unravel_index(torch.tensor(5), (2, 3))
     (tensor(1), tensor(2))
     """
     need_tensor(indices, "unravel_index", "indices", 1)
     if indices.is_floating_point() or indices.is_complex() or indices.dtype.name == "bool":
-        raise ValueError(f"unravel_index(): expected 'indices' to be integer dtype, but got {description(indices)}")
+        raise TypeError(f"unravel_index(): expected 'indices' to be integer dtype, but got {description(indices)}")
     sizes = [shape] if hasattr(shape, "__index__") else list(shape)
     for size in sizes:
         if not hasattr(size, "__index__"):
-            raise ValueError(f"unravel_index(): expected 'shape' sequence of ints, but got {shape}")
+            raise TypeError(f"unravel_index(): expected 'shape' sequence of ints, but got {shape}")
         if size < 0:
             raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {tuple(sizes)}")
     out, rest = [], indices.long()

@@ -60,6 +60,8 @@ HOOKS = {"sum": general_sum, "mean": general_mean}
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Sum that leaves NaN out.
 
+    Shape: all dimensions, or `dim`, dropped, or with keepdim of size 1. Real dtypes; integers give int64. RuntimeError for complex dtypes.
+
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
@@ -79,6 +81,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """Mean that leaves NaN out.
+
+    Shape: all dimensions, or `dim`, dropped, or with keepdim of size 1. Floating point: RuntimeError else; of NaN alone NaN.
 
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
@@ -125,6 +129,8 @@ def extreme_of_dims(name, rule, input, dim, keepdim, least, out):
 def amax(input, dim=(), keepdim=False, *, out=None, **names):
     """Largest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
 
+    Shape: `dim` dropped, or with keepdim of size 1. Real dtypes, bool too. Raises IndexError for a dimension out of range or without elements.
+
     >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([5, 7])
     """
@@ -135,6 +141,8 @@ def amax(input, dim=(), keepdim=False, *, out=None, **names):
 
 def amin(input, dim=(), keepdim=False, *, out=None, **names):
     """Smallest element, over all dimensions or those of `dim`; equal ones share the gradient evenly.
+
+    Shape: `dim` dropped, or with keepdim of size 1. Real dtypes, bool too. Raises IndexError for a dimension out of range or without elements.
 
     >>> torch.amin(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([1, 2])
@@ -170,6 +178,9 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
 
     NaN counts as the largest. Of equal elements the first one's index is given.
 
+    Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Real dtypes, bool too. Raises IndexError for a dimension out of range or
+    without elements, RuntimeError for a tensor without elements, NotImplementedError for complex ones.
+
     >>> torch.max(torch.tensor([[1, 5], [7, 2]]), 1).indices
     tensor([1, 0])
     """
@@ -181,6 +192,8 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, **names):
 def min(input, dim=None, keepdim=False, *, other=None, out=None, **names):
     """Smallest element; with `dim` a pair (values, indices); with a second tensor the elementwise minimum.
 
+    Shapes, dtypes and errors are those of :func:`max`; NaN counts as the smallest.
+
     >>> torch.min(torch.tensor([[1, 5], [7, 2]]), 1).indices
     tensor([0, 1])
     """
@@ -191,6 +204,8 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, **names):
 
 def aminmax(input, *, dim=None, keepdim=False, out=None, **names):
     """(smallest, largest), of the whole tensor or along one dimension.
+
+    Both have `dim` dropped, or with keepdim of size 1. Real dtypes, bool too. IndexError for a dimension out of range, RuntimeError for no elements.
 
     >>> torch.aminmax(torch.tensor([1, -3, 5])).min
     tensor(-3)
@@ -288,6 +303,8 @@ def count_nonzero(input, dim=None, **names):
 
 def logsumexp(input, dim=None, keepdim=False, *, out=None, **names):
     """log(sum(exp(input))) over `dim`, with the largest element taken out of the exponents.
+
+    Shape: `dim` dropped, or with keepdim of size 1. Floating point or complex; integers become the default float dtype. TypeError without `dim`.
 
     >>> torch.logsumexp(torch.zeros(2), 0)
     tensor(0.6931)

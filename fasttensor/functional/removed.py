@@ -16,7 +16,7 @@ def _removed(name):
     def function(input, *args, **kwargs):
         raise RuntimeError(f"{name}: This function was deprecated since version 1.9 and is now removed. {ADVICE[name]}")
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Removed from PyTorch: raises RuntimeError. {ADVICE[name]}\n\n>>> try:\n...     torch.{name}(torch.eye(2))\n"
+    function.__doc__ = (f"Removed from PyTorch: raises RuntimeError. {ADVICE[name]}\n\n>>> try:\n...     torch.{name}(torch.eye(2), torch.eye(2))\n"
                         "... except RuntimeError:\n...     print(\"removed\")\nremoved\n")
     return function
 

@@ -29,6 +29,8 @@ def accumulated(name, input, dtype, out):
 def cumsum(input, dim=None, *, dtype=None, out=None, **names):
     """Running sums along `dim`; integers and bool give int64. float32 runs in double inside.
 
+    The result has the input's shape. IndexError for a dimension out of range.
+
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
@@ -42,6 +44,8 @@ def cumsum(input, dim=None, *, dtype=None, out=None, **names):
 
 def cumprod(input, dim=None, *, dtype=None, out=None, **names):
     """Running products along `dim`; integers and bool give int64.
+
+    The result has the input's shape. IndexError for a dimension out of range.
 
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
@@ -64,6 +68,8 @@ def cumextreme(name, rule, result, input, dim, least, out):
 def cummax(input, dim=None, *, out=None, **names):
     """(values, indices) of the running largest elements along `dim`; of equal ones the last index.
 
+    Both have the input's shape, indices are int64. Real dtypes. IndexError for a dimension out of range.
+
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
     """
@@ -74,6 +80,8 @@ def cummax(input, dim=None, *, out=None, **names):
 
 def cummin(input, dim=None, *, out=None, **names):
     """(values, indices) of the running smallest elements along `dim`; of equal ones the last index.
+
+    Both have the input's shape, indices are int64. Real dtypes. IndexError for a dimension out of range.
 
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
@@ -99,6 +107,8 @@ def logcumsumexp(input, dim=None, *, out=None, **names):
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along `dim`, n times; bool is compared with `!=`.
+
+    One element less along `dim` each time; `prepend` and `append` are joined to the input first. Any dtype. RuntimeError for a 0-d input.
 
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
@@ -154,6 +164,8 @@ def neighbour_means(y, d, n):
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """Integral along `dim` by the trapezoidal rule, over points x or steps dx.
 
+    The result lacks `dim`. Any numeric dtype. RuntimeError where both `x` and `dx` are given, or x does not fit.
+
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
@@ -174,6 +186,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 
 def trapz(y, x=None, *, dx=None, dim=-1):
     """The older name of ``trapezoid``.
+
+    Arguments, shapes and errors are those of :func:`trapezoid`.
 
     >>> torch.trapz(torch.tensor([1.0, 2.0]))
     tensor(1.5000)
@@ -200,6 +214,9 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """Estimated derivative along each of `dim`: central differences inside, one-sided at the ends.
 
     `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
+
+    Each result has the input's shape and floating or complex dtype. Raises RuntimeError for an `edge_order` other than 1 and 2, and for fewer
+    than edge_order + 1 points.
 
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))[0]
     tensor([3., 4., 5.])

@@ -103,7 +103,9 @@ def fill_diagonal_(self, fill_value, wrap=False):
 def embedding_renorm_(input, indices, max_norm, norm_type=2.0):
     """Scales, in place, those rows of input[num, width] that indices names and whose norm exceeds max_norm.
 
-    >>> torch.embedding_renorm_(torch.tensor([[3., 4.]]), torch.tensor([0]), 5.0)
+    Floating point; indices int32 or int64 of any shape. The norm is the `norm_type`-norm.
+
+    >>> torch.embedding_renorm_(torch.tensor([[3., 4.]]), torch.tensor([0]), 5.0, 2.0)
     tensor([[3., 4.]])
     """
     need_tensor(input, "embedding_renorm_")

@@ -29,6 +29,8 @@ def prepare(name, input, dim, stacklevel, dtype):
 def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
     """exp(x) / sum(exp(x)) along `dim`, in one pass over each row. Floating-point dtypes, or any with `dtype`.
 
+    The result has the input's shape. Raises IndexError for a dimension out of range, RuntimeError for integers without `dtype`.
+
     >>> torch.softmax(torch.zeros(4), 0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
@@ -38,6 +40,8 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
     """x - log(sum(exp(x))) along `dim`.
+
+    The result has the input's shape. dtypes: floating point, or any with `dtype`. Raises IndexError for a dimension out of range.
 
     >>> torch.log_softmax(torch.zeros(2), 0)
     tensor([-0.6931, -0.6931])
@@ -49,6 +53,8 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax of -input.
 
+    Shapes, dtypes and errors are those of :func:`softmax`.
+
     >>> torch.nn.functional.softmin(torch.zeros(2), 0)
     tensor([0.5000, 0.5000])
     """
@@ -59,6 +65,8 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A sample of the Gumbel-softmax distribution along `dim` (Jang et al. 2017); with `hard` a one-hot
     vector whose gradient is that of the soft sample.
+
+    The result has the logits' shape and floating dtype. IndexError for a dimension out of range.
 
     >>> torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum()
     tensor(1.)

@@ -122,6 +122,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
     A zero on the diagonal gives inf or nan, not an error.
 
+    A (..., n, n), B (..., n, k), one dtype: float32, float64 or complex; batches broadcast. RuntimeError where the shapes do not fit.
+
     >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]]), upper=False)
     tensor([[1.],
             [2.]])
@@ -141,6 +143,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """The solution of A x = b with triangular A, and A: see `linalg.solve_triangular`.
+
+    b (..., n, k), A (..., n, n), one dtype: float32, float64 or complex; batches broadcast. RuntimeError where the shapes do not fit.
 
     >>> torch.triangular_solve(torch.tensor([[2.0]]), torch.tensor([[4.0]])).solution
     tensor([[0.5000]])
@@ -207,6 +211,8 @@ def lu_solve(b, LU_data, LU_pivots, *, out=None):
 def cholesky_solve(B, L, upper=False, *, out=None):
     """x of A @ x = B by A's Cholesky factor L.
 
+    B (..., n, k), L (..., n, n), one dtype: float32, float64 or complex; batches broadcast. Raises RuntimeError where the shapes do not fit.
+
     >>> torch.cholesky_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]]))
     tensor([[1.]])
     """
@@ -222,6 +228,8 @@ def cholesky_solve(B, L, upper=False, *, out=None):
 
 def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of A by its Cholesky factor L.
+
+    (..., n, n) of float32, float64 or complex. RuntimeError for matrices that are not square.
 
     >>> torch.cholesky_inverse(torch.tensor([[2.0]]))
     tensor([[0.2500]])
@@ -343,6 +351,8 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
 
 def tensorinv(A, ind=2, *, out=None):
     """The inverse with respect to tensordot over the first `ind` dimensions, whose product of sizes is that of the others.
+
+    dtypes: float32, float64 or complex. Raises RuntimeError where the sizes do not fit or `ind` is not positive, LinAlgError for a singular map.
 
     >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])

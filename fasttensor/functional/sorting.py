@@ -59,6 +59,8 @@ def argsort(input, dim=-1, descending=False, stable=False, *, out=None):
 def msort(input, *, out=None):
     """input sorted along its first dimension.
 
+    Any shape with a dimension, real dtypes; the values of ``sort(input, 0)``.
+
     >>> torch.msort(torch.tensor([[2, 1], [1, 3]]))
     tensor([[1, 1],
             [2, 3]])
@@ -97,6 +99,9 @@ def drop(values, indices, dim, keepdim):
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """(values, indices) of the k-th smallest elements along dim, k from 1.
 
+    Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Real dtypes. Raises RuntimeError for a k outside of the size, IndexError
+    for a dimension out of range.
+
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
     tensor(2)
     """
@@ -133,6 +138,8 @@ def median(input, dim=None, keepdim=False):
 
     A NaN is the median of the row that has one.
 
+    Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Real dtypes. IndexError for a dimension out of range.
+
     >>> torch.median(torch.tensor([4, 1, 3, 2]))
     tensor(2)
     """
@@ -142,6 +149,8 @@ def median(input, dim=None, keepdim=False):
 @with_out
 def nanmedian(input, dim=None, keepdim=False):
     """``median`` of the elements that are not NaN.
+
+    Shapes, dtypes and errors are those of :func:`median`; of a row of NaN alone it is NaN.
 
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)

@@ -12,6 +12,8 @@ __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "
 def trace(input):
     """The sum of the diagonal of a matrix.
 
+    Any dtype; integers and bool give int64. RuntimeError for what is no matrix.
+
     >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
     tensor(5)
     """
@@ -24,6 +26,8 @@ def trace(input):
 @with_out_apart
 def cross(input, other, dim=None):
     """The cross product of vectors of size 3 along dim (default: the first dimension of that size).
+
+    Any numeric dtype; shapes broadcast. Raises RuntimeError where no dimension, or the one named, has size 3.
 
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
@@ -54,6 +58,8 @@ def cross(input, other, dim=None):
 
 def linalg_cross(input, other, *, dim=-1, out=None):
     """The cross product of vectors of size 3 along dim, the other dimensions broadcasting.
+
+    Any numeric dtype. Raises RuntimeError where the dimension does not have size 3.
 
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
@@ -163,6 +169,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The correlation coefficients of variables in rows and observations in columns.
 
+    Shape (v, n) to (v, v), or (n,) to a number; floating point or complex, integers become the default float dtype. RuntimeError for more than
+    two dimensions.
+
     >>> torch.corrcoef(torch.tensor([[0., 2.], [2., 0.]]))
     tensor([[ 1., -1.],
             [-1.,  1.]])
@@ -185,6 +194,8 @@ def corrcoef(input):
 def equal(input, other):
     """Whether both tensors have the same shape and elements.
 
+    Any dtypes; NaN equals nothing. TypeError for what is no tensor.
+
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
     """
@@ -199,6 +210,8 @@ def equal(input, other):
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, NaN only with equal_nan.
+
+    A bool tensor of the shapes broadcast. Raises RuntimeError for unlike dtypes and for negative tolerances.
 
     >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1., 2.1]))
     tensor([ True, False])
@@ -229,6 +242,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether ``isclose`` holds for all elements.
+
+    Shapes broadcast; RuntimeError for unlike dtypes and for negative tolerances.
 
     >>> torch.allclose(torch.tensor([1.]), torch.tensor([1. + 1e-9]))
     True

@@ -26,6 +26,8 @@ def lp_pool(name, nd, input, norm_type, kernel_size, stride, ceil_mode):
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """``sum(x ** p) ** (1 / p)`` over windows of signals, p = `norm_type`.
 
+    Shape (N, C, L) or (C, L) to as many windows as :func:`avg_pool1d` has. dtypes: floating point. Raises RuntimeError where windows do not fit.
+
     >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4.]]), 2, 2)
     tensor([[5.]])
     """
@@ -35,6 +37,8 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """``sum(x ** p) ** (1 / p)`` over windows of images, p = `norm_type`.
 
+    Shape (N, C, H, W) or (C, H, W) to as many windows as :func:`avg_pool2d` has. dtypes: floating point. Raises RuntimeError where windows do not fit.
+
     >>> torch.nn.functional.lp_pool2d(torch.ones(1, 2, 2), 2, 2).item()
     2.0
     """
@@ -43,6 +47,8 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """``sum(x ** p) ** (1 / p)`` over windows of volumes, p = `norm_type`.
+
+    Shape (N, C, D, H, W) or (C, D, H, W) to as many windows as :func:`avg_pool3d` has. dtypes: floating point. RuntimeError where windows do not fit.
 
     >>> torch.nn.functional.lp_pool3d(torch.ones(1, 2, 2, 2), 1, 2).item()
     8.0
@@ -85,6 +91,8 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     Raises RuntimeError for an index outside of the output.
 
+    Shape (N, C, L) or (C, L), input and int64 indices alike, to what was pooled, or `output_size`. dtypes: any number's.
+
     >>> torch.nn.functional.max_unpool1d(torch.tensor([[3.]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
     """
@@ -96,6 +104,8 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
     """Puts the values of :func:`max_pool2d` back at their indices, zeros elsewhere.
 
     Raises RuntimeError for an index outside of the output.
+
+    Shape (N, C, H, W) or (C, H, W), input and int64 indices alike, to what was pooled, or `output_size`. dtypes: any number's.
 
     >>> torch.nn.functional.max_unpool2d(torch.tensor([[[3.]]]), torch.tensor([[[1]]]), 2)
     tensor([[[0., 3.],
@@ -110,6 +120,8 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     """Puts the values of :func:`max_pool3d` back at their indices, zeros elsewhere.
 
     Raises RuntimeError for an index outside of the output.
+
+    Shape (N, C, D, H, W) or (C, D, H, W), input and int64 indices alike, to what was pooled, or `output_size`. dtypes: any number's.
 
     >>> torch.nn.functional.max_unpool3d(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 1, 1, dtype=torch.int64), 2).shape
     torch.Size([1, 2, 2, 2])
@@ -167,6 +179,8 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
 
     Raises ValueError without a size, RuntimeError where the windows do not fit.
 
+    Shape (N, C, H, W) or (C, H, W) to (..., *output_size); floating point. Source: Graham, arXiv 1412.6071.
+
     >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, output_size=3).shape
     torch.Size([1, 3, 3])
     """
@@ -177,6 +191,8 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
 
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """Largest values of randomly placed windows of volumes; see :func:`fractional_max_pool2d`.
+
+    Shape (N, C, D, H, W) or (C, D, H, W) to (..., *output_size); floating point. Source: Graham, arXiv 1412.6071.
 
     >>> torch.nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, output_size=3).shape
     torch.Size([1, 3, 3, 3])

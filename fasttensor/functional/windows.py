@@ -77,6 +77,9 @@ def old(name, n, periodic, weight, dtype, layout, device, requires_grad):
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A triangle from 0 to 1 to 0.
 
+    Shape (window_length,); the default float dtype, or `dtype`, floating point. A periodic window is a symmetric one of one value more
+    without its last. Raises RuntimeError for a negative length and for integer dtypes.
+
     >>> torch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
@@ -85,6 +88,9 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """0.42 - 0.5 cos + 0.08 cos of the double angle.
+
+    Shape (window_length,); the default float dtype, or `dtype`, floating point. A periodic window is a symmetric one of one value more
+    without its last. Raises RuntimeError for a negative length and for integer dtypes.
 
     >>> torch.blackman_window(4)[2]
     tensor(1.)
@@ -95,6 +101,9 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """alpha - beta cos.
 
+    Shape (window_length,); the default float dtype, or `dtype`, floating point. A periodic window is a symmetric one of one value more
+    without its last. Raises RuntimeError for a negative length and for integer dtypes.
+
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
@@ -104,6 +113,9 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """(1 - cos) / 2.
 
+    Shape (window_length,); the default float dtype, or `dtype`, floating point. A periodic window is a symmetric one of one value more
+    without its last. Raises RuntimeError for a negative length and for integer dtypes.
+
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
@@ -112,6 +124,9 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
 
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """The ratio of Bessel functions I0(beta sqrt(1 - t^2)) / I0(beta) for t from -1 to 1.
+
+    Shape (window_length,); the default float dtype, or `dtype`, floating point. A periodic window is a symmetric one of one value more
+    without its last. Raises RuntimeError for a negative length and for integer dtypes. Source: Kaiser and Schafer, 1980.
 
     >>> torch.kaiser_window(3, False)[1]
     tensor(1.)
