@@ -79,6 +79,8 @@ def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * (mat @ vec)``; mat: (n, m), vec: (m,), input broadcasts to (n,).
 
+    All of one dtype. RuntimeError for unlike dtypes and sizes that do not fit.
+
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
     tensor([4., 4.])
     """
@@ -139,6 +141,8 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * bmm(batch1, batch2)``; input broadcasts to (b, n, p). Where beta is 0 input is
     not read, NaN included.
 
+    All of one dtype. RuntimeError for unlike dtypes and sizes that do not fit.
+
     >>> torch.baddbmm(torch.ones(2, 1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
@@ -159,6 +163,8 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * sum of the products of the batch``; input broadcasts to (n, p).
+
+    All of one dtype. RuntimeError for unlike dtypes and sizes that do not fit.
 
     >>> torch.addbmm(torch.zeros(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])

@@ -33,6 +33,8 @@ def multi_dot(tensors, *, out=None):
     The first and the last may be vectors: a row and a column, dropped from the result. The order is found by
     dynamic programming (Cormen et al., Introduction to Algorithms, 15.2).
 
+    All of one dtype; the first and the last may be vectors. RuntimeError for fewer than two tensors and sizes that do not fit.
+
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3), ]).shape
     torch.Size([2])
     """
@@ -93,6 +95,8 @@ def in_order(tensors, cut, i, j):
 
 def vecdot(x, y, *, dim=-1, out=None):
     """Dot products of vectors along `dim`, the first conjugated; the other dimensions broadcast.
+
+    dtypes: any numeric one, the same of both; the result lacks `dim`. RuntimeError for unlike dtypes and shapes that do not broadcast.
 
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])

@@ -123,6 +123,8 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
 def lu(A, pivot=True, get_infos=False, out=None):
     """`linalg.lu_factor_ex` as (LU, pivots), with info where `get_infos`.
 
+    A: (..., m, n) of float32, float64 or complex; pivots (..., min(m, n)), int32. RuntimeError for other dtypes.
+
     >>> torch.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))[1]
     tensor([2, 2], dtype=torch.int32)
     """
@@ -133,6 +135,9 @@ def lu(A, pivot=True, get_infos=False, out=None):
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L, U of a packed LU; the parts that are not asked for are empty.
+
+    Shapes: (..., m, n) and (..., k) to (..., m, m), (..., m, k) and (..., k, n), k = min(m, n). RuntimeError for pivots that are not int32 or do
+    not fit.
 
     >>> A = torch.tensor([[1.0, 2.0], [2.0, 2.0]])
     >>> P, L, U = torch.lu_unpack(*torch.linalg.lu_factor(A))
@@ -214,6 +219,8 @@ def linalg_ldl_factor(A, *, hermitian=False, out=None):
 def linalg_qr(A, mode="reduced", *, out=None):
     """A = Q R with orthonormal columns and upper triangular R: "reduced" (..., m, k) and (..., k, n), "complete", or "r" for R alone.
 
+    A: (..., m, n) of float32, float64 or complex, k = min(m, n). RuntimeError for another mode or dtype.
+
     >>> Q, R = torch.linalg.qr(torch.tensor([[3.0], [4.0]]))
     >>> (Q @ R).round()
     tensor([[3.],
@@ -291,6 +298,8 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
 def linalg_svdvals(A, *, driver=None, out=None):
     """The singular values, descending.
 
+    (..., m, n) of float32, float64 or complex to (..., min(m, n)), real. RuntimeError for other dtypes, LinAlgError for matrices that hold NaN.
+
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([2., 1.])
     """
@@ -327,6 +336,8 @@ def finite(name, A):
 
 def linalg_eig(A, *, out=None):
     """Complex eigenvalues and eigenvectors (columns of length 1) of square matrices, in no fixed order.
+
+    (..., n, n) of float32, float64 or complex to (..., n) and (..., n, n). RuntimeError for matrices that are not square, and for NaN and infinities.
 
     >>> torch.linalg.eig(torch.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])

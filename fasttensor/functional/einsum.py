@@ -358,6 +358,8 @@ def bilinear(input1, input2, weight, bias=None):
 
     input1: (..., in1); input2: (..., in2) with the same leading sizes; weight: (out, in1, in2); bias: (out,) or None.
 
+    dtypes: floating point or complex, all the same. RuntimeError where the last dimensions do not fit the weight.
+
     >>> F = torch.nn.functional
     >>> F.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
     torch.Size([2, 5])

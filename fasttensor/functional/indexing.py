@@ -323,6 +323,9 @@ def index_copy_(self, dim, index, source):
 def index_copy(input, dim, index, source):
     """input with the slices at index along dim replaced by those of source.
 
+    The result has input's shape. Any one dtype; index int64, 1-d. Raises IndexError for a position outside, RuntimeError for a source of another
+    shape or dtype.
+
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.]))
     tensor([0., 0., 5.])
     """
@@ -359,6 +362,8 @@ def index_fill_(self, dim, index, value):
 def index_fill(input, dim, index, value):
     """input with the slices at index along dim filled with value (a number or a 0-d tensor).
 
+    Any dtype; index int64, 1-d. IndexError for a position or dimension out of range.
+
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0]), 7)
     tensor([7., 0., 0.])
     """
@@ -369,6 +374,8 @@ def index_fill(input, dim, index, value):
 @with_out_apart
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """input combined with the slices of source at index along dim by "prod", "mean", "amax" or "amin".
+
+    The result has input's shape. Any one real dtype; index int64, 1-d. Raises RuntimeError for another `reduce` and for a source that does not fit.
 
     >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
     tensor([12.,  1.])

@@ -111,6 +111,8 @@ def check_batches(name, a, b):
 def mv(input, vec, *, out=None):
     """Matrix by vector: (n, m) by (m,) gives (n,).
 
+    Any numeric dtype, the same of both. RuntimeError for other shapes and unlike dtypes.
+
     >>> torch.mv(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
@@ -157,6 +159,8 @@ def check_vectors(name, x, y):
 def vdot(input, other, *, out=None):
     """`dot` with the first vector conjugated.
 
+    Any numeric dtype, the same of both; (n,) and (n,) to a number. RuntimeError for other shapes and unlike dtypes.
+
     >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
     tensor(1.+0.j)
     """
@@ -169,6 +173,8 @@ def vdot(input, other, *, out=None):
 
 def inner(input, other, *, out=None):
     """Products of vectors along the last dimensions: (..., k) and (***, k) give (..., ***).
+
+    Any numeric dtype, the same of both; a number where either is one. RuntimeError where the last dimensions differ.
 
     >>> torch.inner(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])

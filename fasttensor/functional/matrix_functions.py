@@ -38,6 +38,8 @@ def det(A, *, out=None):
 def slogdet(A, *, out=None):
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices.
 
+    dtypes: float32, float64 or complex. RuntimeError for matrices that are not square. Source: the LU factorisation.
+
     >>> torch.slogdet(torch.tensor([[-1.0]]))
     torch.return_types.slogdet(
     sign=tensor(-1.),
@@ -162,6 +164,9 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
 def cond(A, p=None, *, out=None):
     """The condition number in norm p (None: 2): the norm of A by that of its inverse; inf for singular matrices.
 
+    (..., m, n) to (...), real. dtypes: float32, float64 or complex. RuntimeError for another `p`, and unless it is 2, -2 or None for matrices that are
+    not square.
+
     >>> torch.linalg.cond(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(2.)
     """
@@ -187,6 +192,8 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
 
     Returns solution, residuals (squared, for input of full rank with more rows than columns), rank, and singular
     values (for the drivers "gelsd" and "gelss"); what does not apply is empty. driver: "gels" for full rank, "gelsy" (default), "gelsd", "gelss".
+
+    dtypes: float32, float64 or complex, both the same. RuntimeError for another `driver` and for shapes that do not fit.
 
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution.round()
     tensor([[2.]])
@@ -254,6 +261,8 @@ def approximate_basis(A, q, niter, M=None):
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U (..., m, q), S (..., q) and V (..., n, q) with A - M close to U diag(S) V^H, by random projections.
 
+    dtypes: float32, float64 or complex.
+
     >>> torch.svd_lowrank(torch.ones(5, 4), 2)[0].shape
     torch.Size([5, 2])
     """
@@ -296,6 +305,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
 
     A, B: (..., m, m). k defaults to X's columns, `n`, or 1. Matrices here are dense, so that the values come from a
     complete factorisation: X, iK, niter, tol and what else steers PyTorch's iteration do not change the result.
+
+    dtypes: float32 and float64. Raises ValueError for a k outside of 1 .. m, RuntimeError for matrices that are not square.
 
     >>> torch.lobpcg(torch.tensor([3.0, 1.0, 2.0]).diag(), 1)[0]
     tensor([3.])

@@ -83,6 +83,8 @@ def scatter_add_(self, dim, index, src):
 def scatter_add(input, dim, index, src):
     """input with src added: out[index[i][j][k]][j][k] += src[i][j][k] for dim 0, and accordingly for others.
 
+    The result has input's shape. Any one dtype; index int64, at most of src's shape. RuntimeError for an index outside and for unlike dtypes.
+
     >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
     tensor([0., 5.])
     """

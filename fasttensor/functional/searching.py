@@ -31,6 +31,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return_inverse adds the position of each element in the result, return_counts how often each occurs.
     Every NaN is distinct.
 
+    Any dtype but complex; indices and counts are int64. IndexError for a dimension out of range.
+
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
@@ -80,6 +82,8 @@ def unique_slices(x, dim, return_inverse, return_counts, reorder):
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """input without the elements (or slices along dim) that equal the one before.
+
+    Any dtype but complex; indices and counts are int64. IndexError for a dimension out of range.
 
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
@@ -269,6 +273,8 @@ def edges_of(x, bins, range, name):
 
 def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): counts or sums of weights between edges, which are given or equally spaced.
+
+    dtypes: float32 and float64. Raises RuntimeError for fewer than one bin, for edges that do not rise, and for a range that does.
 
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])

@@ -18,6 +18,8 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     lengths: data.shape[:axis] + [segments], sizes that add up to data's along axis; or offsets with one more entry, the
     bounds. initial: what each segment starts with. An empty segment without it gives the neutral value, its mean NaN.
 
+    dtypes: floating point. Raises RuntimeError for another `reduce`, and where neither lengths nor offsets are given.
+
     >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "max", lengths=torch.tensor([2, 1]))
     tensor([2., 3.])
     """

@@ -76,6 +76,8 @@ def linalg_cross(input, other, *, dim=-1, out=None):
 def vander(x, N=None, increasing=False):
     """Rows of powers of each element of x[..., n]: [..., n, N], falling unless increasing.
 
+    Any numeric dtype. RuntimeError for a negative `N` and for what is not 1-d.
+
     >>> torch.vander(torch.tensor([1, 2, 3]), 3)
     tensor([[1, 1, 1],
             [4, 2, 1],

@@ -50,6 +50,8 @@ def _fill(method, tensor, *args, **kwargs):
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Numbers spread evenly over [a, b).
 
+    Any shape; floating point. Returns the tensor, as all of these do.
+
     >>> bool((nn.init.uniform_(torch.empty(100), 2, 3) >= 2).all())
     True
     """
@@ -72,6 +74,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
     Where [a, b] holds less than 0.3 of the distribution, uniform numbers are accepted with the
     density's probability instead.
+
+    Any shape; floating point. Numbers outside of [a, b] are drawn again, as it were: by the inverse of the distribution function.
 
     >>> float(nn.init.trunc_normal_(torch.empty(1000)).abs().max()) <= 2
     True
@@ -204,6 +208,8 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
 
     In place; fan_in = size(1) and fan_out = size(0), each times the sizes after. ValueError for fewer than 2 dimensions.
 
+    Shape: at least 2-d, (out, in, ...): ValueError else. Floating point.
+
     >>> w = nn.init.xavier_uniform_(torch.empty(3, 3))
     >>> bool(w.abs().max() <= 1)
     True
@@ -217,6 +223,8 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal with std = gain * sqrt(2 / (fan_in + fan_out)): Glorot and Bengio, 2010.
 
     In place; fan_in = size(1) and fan_out = size(0), each times the sizes after. ValueError for fewer than 2 dimensions.
+
+    Shape: at least 2-d, (out, in, ...): ValueError else. Floating point.
 
     >>> nn.init.xavier_normal_(torch.empty(200, 200), gain=2.0).std().mul(100).round()
     tensor(14.)
@@ -239,6 +247,8 @@ def _nothing_to_fill(tensor):
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """Uniform over [-b, b], b = gain * sqrt(3 / fan): He et al., 2015.
+
+    Shape: at least 2-d, (out, in, ...): ValueError else. Floating point.
 
     >>> w = nn.init.kaiming_uniform_(torch.empty(3, 6), nonlinearity="relu")
     >>> bool(w.abs().max() <= 1)
