@@ -58,6 +58,8 @@ def widened(x, dtype):
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Sum of the selected elements; 0 where there is none.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.sum(x, 1, mask=mask)
     tensor([5., 8.])
@@ -68,6 +70,8 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Product of the selected elements; 1 where there is none.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.prod(x, 1, mask=mask)
@@ -83,6 +87,8 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Running sums of the selected elements.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.cumsum(x, 1, mask=mask)
     tensor([[1., 1., 5.],
@@ -94,6 +100,8 @@ def cumsum(input, dim, *, dtype=None, mask=None):
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Running products of the selected elements.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.cumprod(x, 1, mask=mask)
@@ -107,6 +115,8 @@ def cumprod(input, dim, *, dtype=None, mask=None):
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Largest of the selected elements.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.amax(x, 1, mask=mask)
     tensor([4., 5.])
@@ -117,6 +127,8 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Smallest of the selected elements.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.amin(x, 1, mask=mask)
@@ -176,6 +188,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """Lower median of the selected elements along one dimension; NaN where there is none.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.median(x, 1, mask=mask)
     tensor([1., 3.])
@@ -192,6 +206,8 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Vector norm of the selected elements.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.norm(x, 2.0, 1, mask=mask)
@@ -223,6 +239,8 @@ def variance(name, input, dim, unbiased, correction, keepdim, dtype, mask):
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """Variance of the selected elements.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.var(x, 1, mask=mask)
     tensor([4.5000, 2.0000])
@@ -233,6 +251,8 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """Standard deviation of the selected elements.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.std(x, 1, mask=mask)
@@ -245,6 +265,8 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 def softmax(input, dim, *, dtype=None, mask=None):
     """softmax of the selected elements; the others get 0.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.softmax(x, 1, mask=mask)
     tensor([[0.0474, 0.0000, 0.9526],
@@ -255,6 +277,8 @@ def softmax(input, dim, *, dtype=None, mask=None):
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """log_softmax of the selected elements; the others get -inf.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.log_softmax(x, 1, mask=mask)
@@ -267,6 +291,8 @@ def log_softmax(input, dim, *, dtype=None, mask=None):
 def softmin(input, dim, *, dtype=None, mask=None):
     """softmin of the selected elements; the others get 0.
 
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
+
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.softmin(x, 1, mask=mask)
     tensor([[0.9526, 0.0000, 0.0474],
@@ -277,6 +303,8 @@ def softmin(input, dim, *, dtype=None, mask=None):
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """The selected elements over their norm along `dim`, which counts at least as eps; the others get 0.
+
+    `mask` is bool and broadcasts to the input. Raises TypeError for another mask, IndexError for one of more dimensions and for a `dim` out of range.
 
     >>> x, mask = torch.tensor([[1., -2., 4.], [3., 5., 6.]]), torch.tensor([[True, False, True], [True, True, False]])
     >>> torch.masked.normalize(x, 2.0, 1, mask=mask)

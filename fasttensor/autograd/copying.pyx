@@ -103,6 +103,8 @@ cdef Tensor copy_of(Tensor x, object form):
 def clone(input, *, memory_format=None):
     """A copy with its own memory; gradients flow through.
 
+    Shape, dtype and order in memory are the input's; ``memory_format`` asks for another order, and raises RuntimeError where the dimensions do not fit it.
+
     >>> import fasttensor as torch
     >>> torch.ones(2).clone()
     tensor([1., 1.])

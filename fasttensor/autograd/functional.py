@@ -99,6 +99,9 @@ def run(func, inputs, name, create_graph, strict):
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(outputs, v^T J): the product of a vector, shaped like the outputs, with the Jacobian.
 
+    `inputs`: a floating-point tensor or a tuple; `v` has the outputs' shapes, None for one number. Raises TypeError for what is no
+    tensor, RuntimeError for shapes that do not fit.
+
     >>> import fasttensor as torch
     >>> torch.autograd.functional.vjp(lambda x: x * 2, torch.ones(2), torch.tensor([1., 3.]))
     (tensor([2., 2.]), tensor([2., 6.]))
@@ -115,6 +118,9 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
     Found by reverse mode twice: the vector-Jacobian product is linear in its vector, and the gradient of that is J v (Townsend
     2017, "A new trick for calculating Jacobian vector products").
+
+    `inputs`: a floating-point tensor or a tuple; `v` has the inputs' shapes, None for one number. Raises TypeError for what is no
+    tensor, RuntimeError for shapes that do not fit.
 
     >>> import fasttensor as torch
     >>> torch.autograd.functional.jvp(lambda x: x * 2, torch.ones(2), torch.tensor([1., 3.]))
@@ -148,6 +154,8 @@ SECOND = "The output of the user-provided function's gradient is independent of 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(output, v^T H) for a function with one element as its output; v is shaped like the inputs.
 
+    `v` has the inputs' shapes. TypeError for what is no tensor, RuntimeError where `func` does not return one number.
+
     >>> import fasttensor as torch
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.ones(2), torch.tensor([1., 0.]))[1]
     tensor([6., 0.])
@@ -163,6 +171,8 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """(output, H v) for a function with one element as its output; v is shaped like the inputs. `vhp` costs less and is equal
     where the second derivatives are continuous.
+
+    `v` has the inputs' shapes. TypeError for what is no tensor, RuntimeError where `func` does not return one number.
 
     >>> import fasttensor as torch
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.ones(2), torch.tensor([1., 0.]))[1]
@@ -194,6 +204,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """The Jacobian: for one output and one input a Tensor [*output shape, *input shape], else tuples, outputs outside.
 
     strategy: "reverse-mode", a sweep an output element, or "forward-mode" (with ``vectorize``), a sweep an input element.
+
+    `inputs`: a floating-point tensor or a tuple. TypeError for what is no tensor, RuntimeError where `strict` and an output does not depend on an input.
 
     >>> import fasttensor as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1., 2.]))
@@ -252,6 +264,8 @@ def together(parts, shape, dim, like):
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
     """The Hessian of a function with one element as its output: for one input [*shape, *shape], else tuples of tuples.
+
+    `inputs`: a floating-point tensor or a tuple. TypeError for what is no tensor, RuntimeError where `func` does not return one number.
 
     >>> import fasttensor as torch
     >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))

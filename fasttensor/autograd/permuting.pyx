@@ -27,6 +27,8 @@ cdef Tensor permute_to(Tensor x, tuple dims, str label="PermuteBackward0"):
 def permute(input, *order_of_dims, dims=None):
     """The dimensions in another order, as a view.
 
+    Any dtype. Raises RuntimeError where a dimension is missing or named twice, IndexError for one out of range.
+
     >>> import fasttensor as torch
     >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
@@ -158,6 +160,8 @@ def movedim(input, source, destination):
 # --- adding and dropping dimensions of size 1 ---
 def unsqueeze(input, dim):
     """A dimension of size 1 inserted at `dim`.
+
+    A view of any dtype; `dim` may be negative. IndexError for a dimension out of range.
 
     >>> import fasttensor as torch
     >>> torch.zeros(3).unsqueeze(0).shape

@@ -285,6 +285,8 @@ def view(self, *shape, size=None, dtype=None):
 def reshape(input, *sizes, shape=None):
     """`input` in another shape: a view where the strides allow, else a copy. One size may be -1.
 
+    Any dtype. RuntimeError for another number of elements and for more than one -1.
+
     >>> import fasttensor as torch
     >>> torch.arange(6).reshape(2, -1).shape
     torch.Size([2, 3])

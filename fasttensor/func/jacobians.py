@@ -65,6 +65,8 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     As `jacrev`, for functions with fewer inputs than outputs. Columns come from reverse mode twice (`fasttensor.func.jvp`);
     the function runs once, so that `randomness` has no effect.
 
+    Arguments and results are floating point. Raises RuntimeError for an argument that is no tensor.
+
     >>> import fasttensor as torch
     >>> torch.func.jacfwd(torch.square)(torch.tensor([1., 2.]))
     tensor([[2., 0.],
@@ -101,6 +103,8 @@ def hessian(func, argnums=0):
     """The Hessian of a function, a function of the same arguments: [*output shape, *input shape, *input shape].
 
     It is `jacrev` of `jacrev`: forward mode, which is reverse mode twice here, would only add a sweep.
+
+    Arguments and results are floating point. Raises RuntimeError for an argument that is no tensor.
 
     >>> import fasttensor as torch
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))

@@ -124,6 +124,8 @@ def creates(trace, *others):
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that returns (gradient, value) of a function with a scalar result; with has_aux (gradient, (value, aux)).
 
+    The differentiated arguments are floating point. Raises RuntimeError where the function does not return one number.
+
     >>> import fasttensor as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.))
     (tensor(6.), tensor(9.))
@@ -170,6 +172,8 @@ def grad(func, argnums=0, has_aux=False):
 
 def vjp(func, *primals, has_aux=False):
     """(func(*primals), f) with f(cotangents) the vector-Jacobian products by each primal; with has_aux (value, f, aux).
+
+    Arguments and results are floating point. Raises RuntimeError for an argument or a result that is no tensor.
 
     >>> import fasttensor as torch
     >>> y, f = torch.func.vjp(torch.sin, torch.zeros(2))

@@ -37,6 +37,8 @@ class _FunctionLR(LRScheduler):
 class LambdaLR(_FunctionLR):
     """The initial rate times lr_lambda(epoch); one function, or a list with one a group.
 
+    Raises ValueError for numbers of functions and groups that differ.
+
     >>> import fasttensor as torch
     >>> opt = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5 ** epoch).get_last_lr()
@@ -75,6 +77,8 @@ class MultiplicativeLR(_FunctionLR):
 class StepLR(LRScheduler):
     """Multiplies the rate by `gamma` every `step_size` epochs.
 
+    Raises TypeError for what is no optimizer.
+
     >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.StepLR(opt, step_size=2)
     >>> rates = []
@@ -105,6 +109,8 @@ class MultiStepLR(LRScheduler):
     """Multiplies the rate by `gamma` at each of the epochs in `milestones`.
 
     An epoch that is listed twice counts twice.
+
+    Raises TypeError for what is no optimizer.
 
     >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.MultiStepLR(opt, [1, 3])
@@ -213,6 +219,8 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Multiplies the rate by `gamma` every epoch.
 
+    Raises TypeError for what is no optimizer.
+
     >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
     >>> rates = []
@@ -238,6 +246,8 @@ class ExponentialLR(LRScheduler):
 
 class PolynomialLR(LRScheduler):
     """The rate times (1 - epoch / total_iters)^power, 0 from `total_iters` on.
+
+    Raises TypeError for what is no optimizer.
 
     >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.PolynomialLR(opt, total_iters=4)
@@ -273,6 +283,8 @@ class CosineAnnealingLR(LRScheduler):
 
     Each step scales the distance of the present rate from eta_min, so that the schedule can be
     chained with others; past T_max the rate rises again.
+
+    Raises TypeError for what is no optimizer.
 
     >>> opt = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=2)

@@ -70,6 +70,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scale all gradients together so that their norm is at most `max_norm`; returns the norm before.
 
+    The norm is a 0-d tensor of the gradients' dtype. RuntimeError where `error_if_nonfinite` and it is NaN or infinite.
+
     >>> p = nn.Parameter(torch.ones(1)); p.grad = torch.tensor([10.])
     >>> nn.utils.clip_grad_norm_([p], 1.0), p.grad.round()
     (tensor(10.), tensor([1.]))
