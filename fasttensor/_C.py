@@ -5,12 +5,23 @@ import zipfile
 
 import fasttensor
 from fasttensor._core.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl, asking, modes_entered  # noqa: F401
+from fasttensor.autograd.recording import set_version
 
 __all__ = []
 
 
 def _log_api_usage_once(event):
     """Nothing is logged."""
+
+
+class _autograd:
+    """What PyTorch's optimizers call of its autograd."""
+
+    @staticmethod
+    def _unsafe_set_version_counter(tensors, versions):
+        """Say how many writes each tensor's memory has seen."""
+        for t, version in zip(tensors, versions):
+            set_version(t, version)
 
 
 def _get_tracing_state():

@@ -32,12 +32,17 @@ def _share(self):
     return self
 
 
+def _pin(self, device="cuda"):
+    _bytes(self).pin_memory()
+    return self
+
+
 # Methods of storages that are made of operations on tensors.
 install(UntypedStorage, {
     "tolist": lambda self: list(self.tobytes()), "clone": lambda self: _bytes(self).clone().untyped_storage(), "cpu": lambda self: self,
     "fill_": _fill, "copy_": _copy, "share_memory_": _share, "element_size": lambda self: 1, "untyped": lambda self: self, "is_sparse": False,
     "is_cuda": property(lambda self: self.device_type == "cuda"), "device": property(lambda self: _bytes(self).device), "is_pinned":
-    lambda self, device="cuda": False})
+    lambda self, device="cuda": False, "pin_memory": _pin})
 
 
 class TypedStorage:
@@ -162,6 +167,11 @@ class TypedStorage:
     def share_memory_(self):
         """Moves the memory to where processes can share it."""
         self._tensor().share_memory_()
+        return self
+
+    def pin_memory(self, device="cuda"):
+        """This storage in page-locked memory; RuntimeError where there is no device."""
+        _pin(self._untyped_storage)
         return self
 
     def is_pinned(self, device="cuda"):

@@ -73,6 +73,12 @@ def empty_strided(size, stride, dtype=None, device=None):
     return new_view(flat, rank, sizes, steps, 0)
 
 
+def unwritten(Tensor x not None):
+    """Say that the writes to a new tensor were its making: its version is 0, unless something was saved of it meanwhile."""
+    if x.store is not None and not x.store.watched:
+        x.store.version = 0
+
+
 cdef Tensor like_layout(Tensor x, int code):
     return layout_on(x, code, x.dev)
 

@@ -62,8 +62,7 @@ cdef void describe_memory(DLTensor *d, Tensor x, int64_t *room) noexcept:
     d.shape, d.strides = room, room + x.rank
     for k in range(x.rank):
         room[k] = x.sizes[k]
-        # strides of dimensions of size 1 are free, and some readers insist on 1
-        room[x.rank + k] = x.steps[k] if x.sizes[k] != 1 else 1
+        room[x.rank + k] = x.steps[k]
 
 
 cdef void release(Managed *m) noexcept with gil:

@@ -60,6 +60,7 @@ def from_array(array, bint warn=True):
             array = array.view("int16")
     cdef Export export = take_buffer(array, True)
     cdef Py_buffer *view = &export.view
+    cdef object own = array.strides if hasattr(array, "__array_interface__") else None
     if code < 0:
         text = "B" if view.format == NULL else (<bytes>view.format).decode()
         if text[:1] in "@=<":
@@ -81,6 +82,8 @@ def from_array(array, bint warn=True):
         steps[d] = view.strides[d] // ITEMSIZE[code]
         if sizes[d] > 1:
             nbytes += (sizes[d] - 1) * view.strides[d]
+        elif own is not None and own[d] >= 0:       # a buffer's strides of such dimensions are made up
+            steps[d] = <Py_ssize_t>own[d] // ITEMSIZE[code]
         elif steps[d] < 0:
             steps[d] = 0
     cdef Storage store = foreign_storage(view.buf, nbytes, export)

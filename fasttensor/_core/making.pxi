@@ -90,6 +90,27 @@ cdef Storage no_storage(size_t nbytes):
     return store
 
 
+cdef Storage shared_storage(Storage store):
+    """A storage over the same memory with a count of writes of its own."""
+    # not an owner behind an owner, which would become a chain where `data` is read and set in turn
+    cdef Storage owner = <Storage>store.owner if not store.capacity and isinstance(store.owner, Storage) else store
+    cdef Storage other = foreign_storage(store.ptr, store.length, owner)
+    other.dev, other.read_only = store.dev, store.read_only
+    return other
+
+
+cdef Storage adopted_storage(Storage store, unsigned long version):
+    """The same, which takes the block of memory over: whoever has `store` keeps showing it."""
+    cdef Storage other = foreign_storage(store.ptr, store.length, store.owner)
+    other.dev, other.read_only, other.version = store.dev, store.read_only, version
+    for name in ("shared", "former"):           # of memory that processes share
+        if hasattr(store, name):
+            setattr(other, name, getattr(store, name))
+    if store.capacity:
+        other.capacity, store.capacity, store.owner = store.capacity, 0, other
+    return other
+
+
 cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
     cdef Tensor t = ft_fresh_tensor()
     set_geometry(t, rank, sizes, NULL)

@@ -92,6 +92,5 @@ cdef Tensor same_memory(Tensor self):
     """The tensor's memory under a storage of its own, which counts its own writes."""
     cdef Tensor t = alias(self)
     if self.store is not None:
-        t.store = foreign_storage(self.store.ptr, self.store.length, self.store)
-        t.store.dev, t.store.read_only = self.store.dev, self.store.read_only
+        t.store = shared_storage(self.store)
     return t

@@ -209,7 +209,9 @@ cdef class Storage:
         buffer.suboffsets, buffer.internal = NULL, NULL
 
     def __repr__(self):
-        return f"<UntypedStorage of {self.length} bytes on {self.device_type}>"
+        if self.dev == 2:
+            return f"...\n[torch.storage.UntypedStorage(device={self.device_type}) of size {self.length}]"
+        return "\n".join([f" {value}" for value in self.tobytes()] + [f"[torch.storage.UntypedStorage(device={self.device_type}) of size {self.length}]"])
 
 
 cdef extern from "pool.h":

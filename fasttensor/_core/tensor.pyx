@@ -243,7 +243,9 @@ cdef class Tensor:
         if self.node is None and self.needs_grad and not (is_float_code(value.code) or is_complex_code(value.code)):
             raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, got {describe(value)}")
         set_geometry(self, value.rank, value.sizes, value.steps)
-        self.store, self.ptr, self.offset = value.store, value.ptr, value.offset
+        if value is not self:
+            self.store = value.store if value.store is None else adopted_storage(value.store, 0 if self.store is None else self.store.version)
+        self.ptr, self.offset = value.ptr, value.offset
         self.code, self.dev = value.code, value.dev
 
     # --- Python protocols ---

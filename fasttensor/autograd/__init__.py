@@ -16,7 +16,8 @@ __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gra
 _LAZY = {"Function": "function", "once_differentiable": "function", "FunctionCtx": "function",
          "gradcheck": "numeric_check", "gradgradcheck": "numeric_check", "GradcheckError": "numeric_check",
          "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "is_anomaly_enabled": "anomaly", "is_anomaly_check_nan_enabled": "anomaly",
-         "Variable": "function", "set_multithreading_enabled": "grad_mode"}
+         "Variable": "function", "set_multithreading_enabled": "grad_mode",
+         "_unsafe_preserve_version_counter": "grad_mode"}
 _MODULES = ("graph", "forward_ad", "function", "anomaly", "functional", "profiler", "profiler_util", "grad_mode")
 
 

@@ -132,6 +132,44 @@ cdef bint expands_to(object shape, Tensor g):
     return True
 
 
+cdef object before_node(Node node, object g):
+    """Hooks of the tensors that the node made, retained gradients, and the node's own prehooks."""
+    cdef dict extra = node.extra
+    cdef int k
+    cdef Tensor t
+    if "hidden" in extra:       # recorded for tangents, under no_grad
+        return None
+    for k in range(node.n_outputs):
+        hooks = extra.get(("hooks", k))
+        retain = extra.get(("retain", k))
+        if hooks is None and retain is None:
+            continue
+        part = g if node.n_outputs == 1 else g[k]
+        if part is None:
+            continue
+        part = run_hooks(hooks, part, node.label)
+        if retain is not None:
+            t = retain()
+            if t is not None and t.node is node:
+                accumulate_retained(t, part)
+        if node.n_outputs == 1:
+            g = part
+        else:
+            g[k] = part
+    for hook in list((extra.get("prehooks") or {}).values()):
+        got = hook(tuple(g) if node.n_outputs > 1 else (g,))
+        if got is not None:
+            parts = list(got) if isinstance(got, (tuple, list)) else [got]
+            before = list(g) if node.n_outputs > 1 else [g]
+            if len(parts) != len(before):
+                raise RuntimeError(f"{node.label}: a prehook must return {len(before)} gradients, got {len(parts)}")
+            for old, new in zip(before, parts):
+                if old is not None and new is not None:
+                    check_hook(node.label, <Tensor>old, new)
+            g = parts if node.n_outputs > 1 else parts[0]
+    return g
+
+
 cdef object after_node(Node node, object grads, object g):
     hooks = (<dict>node.extra).get("posthooks")
     if hooks:

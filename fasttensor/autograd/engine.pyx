@@ -12,7 +12,7 @@ from fasttensor.autograd.recording cimport edge, anomaly, is_node
 from fasttensor.autograd.watching cimport watching, begin, finish
 from fasttensor.autograd.heap cimport Heap, push, pop, clear
 from fasttensor.autograd.accumulate cimport (
-    release, run_hooks, summed, after_node, check_anomaly, explain_error, accumulate_retained, accumulate_grad, fitting, check_hook, check_seed)
+    release, run_hooks, summed, before_node, after_node, check_anomaly, explain_error, accumulate_grad, fitting, check_seed)
 
 cdef unsigned long _run = 0
 cdef Sweep _current = None                  # the innermost run
@@ -194,7 +194,7 @@ cdef class Sweep:
         cdef object key
         node.grad = None
         if node.extra is not None and g is not None:
-            g = self.before_node(node, g)
+            g = before_node(node, g)
         if self.captured is not None and g is not None:
             for k in range(node.n_outputs):
                 key = (id(node), k)
@@ -224,43 +224,6 @@ cdef class Sweep:
             if e is not None and not (self.floor and self.left_out(e)) and ((<Node>e).needed if is_node(e) else (<Tensor>e).needed):
                 return True
         return False
-
-    cdef object before_node(self, Node node, object g):
-        """Hooks of the tensors that the node made, retained gradients, and the node's own prehooks."""
-        cdef dict extra = node.extra
-        cdef int k
-        cdef Tensor t
-        if "hidden" in extra:       # recorded for tangents, under no_grad
-            return None
-        for k in range(node.n_outputs):
-            hooks = extra.get(("hooks", k))
-            retain = extra.get(("retain", k))
-            if hooks is None and retain is None:
-                continue
-            part = g if node.n_outputs == 1 else g[k]
-            if part is None:
-                continue
-            part = run_hooks(hooks, part, node.label)
-            if retain is not None:
-                t = retain()
-                if t is not None and t.node is node:
-                    accumulate_retained(t, part)
-            if node.n_outputs == 1:
-                g = part
-            else:
-                g[k] = part
-        for hook in list((extra.get("prehooks") or {}).values()):
-            got = hook(tuple(g) if node.n_outputs > 1 else (g,))
-            if got is not None:
-                parts = list(got) if isinstance(got, (tuple, list)) else [got]
-                before = list(g) if node.n_outputs > 1 else [g]
-                if len(parts) != len(before):
-                    raise RuntimeError(f"{node.label}: a prehook must return {len(before)} gradients, got {len(parts)}")
-                for old, new in zip(before, parts):
-                    if old is not None and new is not None:
-                        check_hook(node.label, <Tensor>old, new)
-                g = parts if node.n_outputs > 1 else parts[0]
-        return g
 
     cdef execute(self, list roots, list seeds):
         cdef Node node

@@ -10,6 +10,9 @@ from fasttensor._core.dispatch import (
     set_hook,
 )
 
+from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.recording import set_version
+
 OFF = 3         # in a level of dual numbers too, where no_grad lets tangents pass
 
 __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled"]
@@ -58,6 +61,24 @@ def _wrap_generator(mode, function, functools):
 
 
 set_hook("decorate_mode", decorate)
+
+
+class _unsafe_preserve_version_counter:
+    """Context: writes inside to one tensor, or to each of a tuple, are not counted.
+
+    Backward then does not notice that what it saved was overwritten; PyTorch's optimizers use it where it does not matter.
+    """
+
+    def __init__(self, tensors):
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tensors
+        self.versions = tuple(t._version for t in self.tensors)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exc):
+        for t, version in zip(self.tensors, self.versions):
+            set_version(t, version)
 
 
 class set_multithreading_enabled:

@@ -308,6 +308,12 @@ def count_write(Tensor x not None):
     wrote(x)
 
 
+def set_version(Tensor x not None, unsigned long version):
+    """Say how many writes the tensor's memory has seen."""
+    if x.store is not None:
+        x.store.version = version
+
+
 def last_node():
     """The number of the newest node; later ones have larger numbers."""
     return _sequence

@@ -197,11 +197,13 @@ def resize_(self, *sizes, memory_format=None):
         grown = new_tensor(len(shape), s, x.code, x.dev)
         if x.dev == CPU:
             copy_bytes(<Tensor>grown, x)
+        (<Tensor>grown).store.version = 0 if old is None else old.version
         x.store, x.ptr, x.offset = (<Tensor>grown).store, (<Tensor>grown).ptr, 0
     set_geometry(x, len(shape), s, NULL)
     if memory_format is channels_last or memory_format is channels_last_3d:
         laid = with_channels_last(x, memory_format)
         set_geometry(x, x.rank, x.sizes, (<Tensor>laid).steps)
+    wrote(x)
     return x
 
 

@@ -25,7 +25,6 @@ def fill_(Tensor out, value):
     cdef char item[16]
     write_element(item, out.code, value)
     fill(out, item)
-    wrote(out)
 
 
 def zero_(Tensor out):
@@ -36,7 +35,6 @@ def zero_(Tensor out):
         memset(out.ptr, 0, out.count * ITEMSIZE[out.code])
     else:
         fill(out, item)
-    wrote(out)
 
 
 cdef void ramp_int(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -75,7 +75,6 @@ cdef bint store_order(Tensor out, Tensor flat) except False:
         for d in range(n):
             sizes[d] = out.sizes[d]
         return copy_into(out, from_storage(flat.store, flat.code, n, sizes, steps, flat.offset))
-    wrote(out)
     return True
 
 
@@ -199,7 +198,6 @@ def normal_(Tensor out, double mean, double std, generator=None):
             ft_mt_fill(&g.engine, spare, out.count % 16 * words)
         f.out = out.ptr + (out.count - 16) * size
         fill(g, &f, body, 1, 16 * words, 16 * size, 0, 16, 1)
-    wrote(out)
 
 
 cdef bint serial_normal(Tensor out, double mean, double std, Generator g, bint log) except False:

@@ -5,6 +5,7 @@ from fasttensor._core.dispatch import backend, backend_of, is_grad_enabled
 from fasttensor._core.dtype import DTYPES, get_default_dtype, require_code
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.autograd.outputs import fit
+from fasttensor.autograd.recording import count_write
 from fasttensor.functional.common import need_out
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
@@ -63,6 +64,13 @@ def only_strided(op, layout):
         raise RuntimeError(f"{op}(): only the strided layout is supported, got layout={layout}")
 
 
+def need_pinning():
+    """Raise PyTorch's RuntimeError where there is no device that page-locked memory would serve."""
+    from fasttensor import cuda
+    if not cuda.is_available():
+        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")
+
+
 def no_names(op, names):
     """Raise TypeError for dimension names, which there are none of."""
     if names is not None:
@@ -110,6 +118,8 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
+    if pin_memory:
+        need_pinning()
     if names is not None:
         no_names("empty", names)
     if not size or named:
@@ -145,6 +155,8 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     >>> torch.zeros(2)
     tensor([0., 0.])
     """
+    if pin_memory:
+        need_pinning()
     if names is not None:
         no_names("zeros", names)
     if out is not None or not size or named:
@@ -180,6 +192,7 @@ def _fill_out(op, size, out, value, dtype):
     refuse_leaf(op, out)
     prepare(out, construct.shape_from(op, size), dtype, op)
     backend(out).fill_(out, value)
+    count_write(out)
     return out
 
 
@@ -193,6 +206,8 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
     >>> torch.ones(2, dtype=torch.int64)
     tensor([1, 1])
     """
+    if pin_memory:
+        need_pinning()
     if names is not None:
         no_names("ones", names)
     if out is not None or not size or named:
@@ -226,6 +241,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     >>> torch.full((2,), 3)
     tensor([3, 3])
     """
+    if pin_memory:
+        need_pinning()
     if names is not None:
         no_names("full", names)
     if not isinstance(size, (tuple, list)):
@@ -263,6 +280,8 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
     >>> torch.scalar_tensor(3)
     tensor(3.)
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("scalar_tensor", layout)
     made = construct.empty("scalar_tensor", ((),), dtype, device)
@@ -283,6 +302,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("empty_strided", layout)
     made = construct.empty_strided(size, stride, dtype, device)
@@ -299,6 +320,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     >>> torch.empty_permuted((2, 3), (1, 0)).stride()
     (1, 2)
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("empty_permuted", layout)
     size = tuple(size)
@@ -351,6 +374,8 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     >>> torch.empty_like(torch.ones(2, 3), dtype=torch.int64).shape
     torch.Size([2, 3])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("empty_like", layout)
     must_be_tensor("empty_like", input)

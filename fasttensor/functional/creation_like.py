@@ -1,6 +1,6 @@
 """Tensors with the shape, dtype and device of another one."""
 from fasttensor._core.dispatch import backend
-from fasttensor.functional.creation import empty_like, fill_checked, must_be_tensor, number, only_strided
+from fasttensor.functional.creation import empty_like, fill_checked, must_be_tensor, need_pinning, number, only_strided
 
 __all__ = ["zeros_like", "ones_like", "full_like"]
 METHODS = {}
@@ -12,6 +12,8 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     >>> torch.zeros_like(torch.tensor([1, 2]))
     tensor([0, 0])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("zeros_like", layout)
     must_be_tensor("zeros_like", input)
@@ -28,6 +30,8 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fals
     >>> torch.ones_like(torch.tensor([3, 4]))
     tensor([1, 1])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("ones_like", layout)
     must_be_tensor("ones_like", input)
@@ -46,6 +50,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     >>> torch.full_like(torch.tensor([3, 4]), 7)
     tensor([7, 7])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("full_like", layout)
     must_be_tensor("full_like", input)

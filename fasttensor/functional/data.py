@@ -2,14 +2,14 @@
 
 import warnings
 
-from fasttensor._core import construct, foreign, nested
+from fasttensor._core import foreign, nested
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.creation import Complex
 from fasttensor.functional.common import give
-from fasttensor.functional.creation import COMPLEX_OF, as_dtype, finish, must_be_tensor
+from fasttensor.functional.creation import COMPLEX_OF, as_dtype, finish, must_be_tensor, need_pinning
 
 
 def _is_array(data):
@@ -22,8 +22,7 @@ def _values(data, dtype):
         if any(step < 0 for step in data.strides):
             data = data.copy()
         shared = foreign.from_array(data, False)
-        made = construct.empty("tensor", (tuple(shared.shape),), shared.dtype if dtype is None else dtype, "cpu")
-        return made.copy_(shared)
+        return shared.to(shared.dtype if dtype is None else dtype, copy=True)      # in the array's order of memory
     return nested.from_nested(data, dtype)
 
 
@@ -38,6 +37,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
+    if pin_memory:
+        need_pinning()
     dtype = as_dtype(dtype)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -168,6 +169,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     >>> torch.tensor([0.5]).new_tensor([1, 2])
     tensor([1., 2.])
     """
+    if pin_memory:
+        need_pinning()
     return tensor(
         data,
         dtype=self.dtype if dtype is None else dtype,

@@ -1,4 +1,5 @@
 """Functions that draw from distributions with tensors as parameters."""
+from fasttensor._core.construct import unwritten
 from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
@@ -6,7 +7,7 @@ from fasttensor.autograd.batched import all_samples, is_inside, spread_draws
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.functional.common import give, need_out
-from fasttensor.functional.creation import empty, finish, must_be_tensor
+from fasttensor.functional.creation import empty, finish, must_be_tensor, need_pinning
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.rearranging import broadcast_tensors
 
@@ -26,12 +27,16 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     >>> torch.normal(torch.tensor([1.0, 10.0]), 2.0)
     tensor([4.0820, 9.4131])
     """
+    if pin_memory:
+        need_pinning()
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         made = empty(size, out=out, dtype=dtype, device=device)
         made = spread_draws(made) if is_inside() else made
         made.normal_(mean, std, generator=generator)
+        if out is None:
+            unwritten(made)
         if requires_grad:
             made.requires_grad = True
         return made

@@ -3,7 +3,7 @@ from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.fft import FftC2C, FftC2R, FftR2C
-from fasttensor.functional.creation import only_strided
+from fasttensor.functional.creation import need_pinning, only_strided
 from fasttensor.functional.dims import deliver, tensor_argument
 from fasttensor.functional.padding import constant_pad_nd
 from fasttensor.functional.ranges import arange
@@ -243,6 +243,8 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("fftfreq", layout)
     half = (n + 1) // 2
@@ -259,6 +261,8 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("rfftfreq", layout)
     return frequencies("fft_rfftfreq", arange(n // 2 + 1), n, d, dtype, "cpu" if device is None else device, requires_grad, out)

@@ -48,11 +48,16 @@ def is_pinned(self, device=None):
 
 
 def pin_memory(self, device=None):
-    """This tensor itself: there is no GPU for which memory would be locked.
+    """This tensor in page-locked memory, from which copies to a GPU are fast.
 
-    >>> torch.ones(2).pin_memory()
-    tensor([1., 1.])
+    RuntimeError, as in PyTorch, where there is no device that it would serve. `device` is not needed.
+
+    >>> torch.cuda.is_available() or torch.ones(2).is_pinned()
+    False
     """
+    from fasttensor import cuda
+    if not cuda.is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
 
 

@@ -7,7 +7,7 @@ from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.sharing import share
 from fasttensor._core.storage import storage_over
 from fasttensor.autograd.copying import channels_last, channels_last_3d, contiguous_format, preserve_format
-from fasttensor.functional.creation import finish
+from fasttensor.functional.creation import finish, need_pinning
 
 __all__ = ["from_file", "OutOfMemoryError", "AcceleratorError"]
 
@@ -121,6 +121,8 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     >>> torch.from_file(path, size=2)
     tensor([3., 3.])
     """
+    if pin_memory:
+        need_pinning()
     dtype = get_default_dtype() if dtype is None else dtype
     nbytes = int(size) * dtype.itemsize
     if size < 0:

@@ -1,6 +1,6 @@
 """Methods that make a tensor of another's dtype and device."""
 from fasttensor._core import construct
-from fasttensor.functional.creation import empty_strided, fill_checked, no_more, number, only_strided, sizes_of
+from fasttensor.functional.creation import empty_strided, fill_checked, need_pinning, no_more, number, only_strided, sizes_of
 
 
 def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
@@ -22,6 +22,8 @@ def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=
     >>> torch.ones(1, dtype=torch.float64).new_empty(2, 3).dtype
     torch.float64
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("new_empty", layout)
     return _new(self, size, dtype, device, requires_grad, "new_empty", **named)
@@ -33,6 +35,8 @@ def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=
     >>> torch.tensor([1]).new_zeros(2)
     tensor([0, 0])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("new_zeros", layout)
     return _new(self, size, dtype, device, requires_grad, "new_zeros", 0, **named)
@@ -44,6 +48,8 @@ def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=N
     >>> torch.tensor([0.5]).new_ones(2)
     tensor([1., 1.])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("new_ones", layout)
     return _new(self, size, dtype, device, requires_grad, "new_ones", 1, **named)
@@ -57,6 +63,8 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     >>> torch.tensor([0.5]).new_full((2,), 3)
     tensor([3., 3.])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("new_full", layout)
     return _new(self, (tuple(size),), dtype, device, requires_grad, "new_full", number("new_full", "fill_value", fill_value))
@@ -70,6 +78,8 @@ def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_g
     >>> torch.tensor([0.5]).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype,

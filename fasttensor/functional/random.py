@@ -5,10 +5,11 @@ from fasttensor._core import construct
 from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import is_inside, spread_draws
+from fasttensor.autograd.recording import count_write
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.common import need_out
-from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, makers, must_be_tensor, no_names, number, only_strided, prepare,
-                                            refuse_leaf, sizes_of)
+from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, makers, must_be_tensor, need_pinning, no_names, number,
+                                            only_strided, prepare, refuse_leaf, sizes_of)
 from fasttensor.functional.random_fills import DIGITS, LIMITS, fill_from_to
 
 _int64 = DTYPES["int64"]
@@ -21,7 +22,10 @@ def _fresh(op, size, named, dtype, device, layout, out):
     for name in named:
         if name == "names":
             no_names(op, named[name])
-        elif name not in ("pin_memory", "memory_format"):
+        elif name == "pin_memory":
+            if named[name]:
+                need_pinning()
+        elif name != "memory_format":
             raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
     if layout is not None:
         only_strided(op, layout)
@@ -105,6 +109,8 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
     """
     made = _fresh("rand", size, named, dtype, device, layout, out)
     backend(made).uniform_(made, 0.0, 1.0, generator)
+    if out is not None:
+        count_write(out)
     return _leaf(made, requires_grad)
 
 
@@ -117,6 +123,8 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     """
     made = _fresh("randn", size, named, dtype, device, layout, out)
     backend(made).normal_(made, 0.0, 1.0, generator)
+    if out is not None:
+        count_write(out)
     return _leaf(made, requires_grad)
 
 
@@ -147,6 +155,8 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
         high = number("randint", "high", high)
     made = _fresh("randint", (tuple(size),), named, _int64 if dtype is None and out is None else dtype, device, layout, out)
     fill_from_to(made, low, high, generator)
+    if out is None:
+        construct.unwritten(made)
     return _leaf(made, requires_grad)
 
 
@@ -157,6 +167,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     >>> torch.randperm(4)
     tensor([0, 1, 3, 2])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("randperm", layout)
     n = number("randperm", "n", n)
@@ -184,6 +196,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     >>> torch.rand_like(torch.zeros(2))
     tensor([0.4963, 0.7682])
     """
+    if pin_memory:
+        need_pinning()
     made = _like("rand_like", input, dtype, device, layout, memory_format)
     backend(made).uniform_(made, 0.0, 1.0, generator)
     return _leaf(made, requires_grad)
@@ -196,6 +210,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     >>> torch.randn_like(torch.zeros(2))
     tensor([ 1.5410, -0.2934])
     """
+    if pin_memory:
+        need_pinning()
     made = _like("randn_like", input, dtype, device, layout, memory_format)
     backend(made).normal_(made, 0.0, 1.0, generator)
     return _leaf(made, requires_grad)
@@ -211,6 +227,8 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
     >>> torch.randint_like(torch.zeros(3), 10)
     tensor([4., 9., 3.])
     """
+    if pin_memory:
+        need_pinning()
     if len(args) == 2:
         low, high = args
     elif len(args) == 1 and high is None:
@@ -223,6 +241,7 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
         raise TypeError(f"randint_like(): arguments 'low' and 'high' must be int, got {low!r} and {high!r}")
     made = _like("randint_like", input, dtype, device, layout, memory_format)
     fill_from_to(made, 0 if low is None else number("randint_like", "low", low), number("randint_like", "high", high), generator)
+    construct.unwritten(made)
     return _leaf(made, requires_grad)
 
 

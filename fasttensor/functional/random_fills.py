@@ -4,6 +4,7 @@ import warnings
 from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.recording import count_write
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules import random as rules
 from fasttensor.functional.numeric_info import finfo
@@ -22,6 +23,7 @@ def _in_place(rule, self, function, *args):
     if needs_history(self) or self.is_inference():
         return apply(rule, self, function, *args)
     function(self, *args)
+    count_write(self)
     return self
 
 

@@ -11,7 +11,7 @@ from fasttensor.autograd.checks import int_of, real_number
 from fasttensor.autograd.outputs import fit
 from fasttensor.cpu import creation as kernels
 from fasttensor.functional.common import need_out
-from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, makers, number, only_strided
+from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, makers, need_pinning, number, only_strided
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
 _CODE_OF_INT64 = dtype_code(_int64)
@@ -72,6 +72,8 @@ def arange(
     >>> torch.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("arange", layout)
     if (
@@ -129,6 +131,8 @@ def range(
     ...     print(torch.range(1, 2, 0.5))
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if pin_memory:
+        need_pinning()
     if layout is not None:
         only_strided("range", layout)
     warnings.warn(
@@ -184,6 +188,8 @@ def linspace(
     >>> torch.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    if pin_memory:
+        need_pinning()
     steps = int_of(steps, "linspace", "steps")
     if layout is not None:
         only_strided("linspace", layout)
@@ -215,6 +221,8 @@ def logspace(
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    if pin_memory:
+        need_pinning()
     steps = int_of(steps, "logspace", "steps")
     real_number(base, "logspace", "base")
     if layout is not None:
@@ -241,6 +249,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if pin_memory:
+        need_pinning()
     n = int_of(n, "eye", "n")
     if m is not None:
         m = int_of(m, "eye", "m")
@@ -266,7 +276,7 @@ def _triangle(op, row, col, offset, dtype, device, upper):
     return finish_range("tril_indices", makers(None, device).triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
 
 
-def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
     """Row and column numbers, int64 of shape (2, count), of a row x col matrix's lower triangle, row by row.
 
     ``offset`` moves the triangle's edge above the main diagonal, or below if negative. Raises RuntimeError for negative sizes.
@@ -275,13 +285,15 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
+    if pin_memory:
+        need_pinning()
     row = int_of(row, "tril_indices", "row")
     col = int_of(col, "tril_indices", "col")
     offset = int_of(offset, "tril_indices", "offset")
     return _triangle("tril_indices", row, col, offset, dtype, device, False)
 
 
-def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
     """Row and column numbers, int64 of shape (2, count), of a row x col matrix's upper triangle, row by row.
 
     ``offset`` moves the triangle's edge above the main diagonal, or below if negative. Raises RuntimeError for negative sizes.
@@ -290,6 +302,8 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
+    if pin_memory:
+        need_pinning()
     row = int_of(row, "triu_indices", "row")
     col = int_of(col, "triu_indices", "col")
     offset = int_of(offset, "triu_indices", "offset")

@@ -8,6 +8,7 @@ from math import pi
 
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor.autograd.checks import int_of, real_number
+from fasttensor.functional.creation import need_pinning
 from fasttensor.functional.ranges import arange
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
@@ -23,7 +24,7 @@ def points(name, M, sym):
     return M if sym else M + 1
 
 
-def made(name, M, sym, weight, dtype, layout, device, requires_grad, pin_memory=False):
+def made(name, M, sym, weight, dtype, layout, device, requires_grad):
     """weight(k, N) of N points, k being the tensor of all indices below M."""
     dtype = get_default_dtype() if dtype is None else dtype
     if layout is not None and getattr(layout, "name", str(layout)) != "strided" and not str(layout).endswith("strided"):
@@ -83,6 +84,8 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
     >>> torch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    if pin_memory:
+        need_pinning()
     return old("bartlett_window", window_length, periodic, triangle, dtype, layout, device, requires_grad)
 
 
@@ -95,6 +98,8 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
     >>> torch.blackman_window(4)[2]
     tensor(1.)
     """
+    if pin_memory:
+        need_pinning()
     return old("blackman_window", window_length, periodic, cosines((0.42, 0.5, 0.08)), dtype, layout, device, requires_grad)
 
 
@@ -107,6 +112,8 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
+    if pin_memory:
+        need_pinning()
     return old("hamming_window", window_length, periodic, cosines((alpha, beta)), dtype, layout, device, requires_grad)
 
 
@@ -119,6 +126,8 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    if pin_memory:
+        need_pinning()
     return old("hann_window", window_length, periodic, cosines((0.5, 0.5)), dtype, layout, device, requires_grad)
 
 
@@ -131,6 +140,8 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
     >>> torch.kaiser_window(3, False)[1]
     tensor(1.)
     """
+    if pin_memory:
+        need_pinning()
     return old("kaiser_window", window_length, periodic, kaiser_weight(beta), dtype, layout, device, requires_grad)
 
 

@@ -160,7 +160,7 @@ def eye_(tensor):
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with ft.no_grad():
-        tensor.zero_().diagonal().fill_(1)
+        ft.eye(*tensor.shape, out=tensor)
     return tensor
 
 
