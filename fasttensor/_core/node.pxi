@@ -94,3 +94,15 @@ cdef Tensor same_memory(Tensor self):
     if self.store is not None:
         t.store = shared_storage(self.store)
     return t
+
+
+cdef bint take_memory(Tensor self, Tensor value) except False:
+    """`self.data = value`: show its memory, counting writes to it from where this tensor's count was."""
+    if self.node is None and self.needs_grad and not (is_float_code(value.code) or is_complex_code(value.code)):
+        raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, got {describe(value)}")
+    set_geometry(self, value.rank, value.sizes, value.steps)
+    if value is not self:
+        self.store = value.store if value.store is None else adopted_storage(value.store, 0 if self.store is None else self.store.version)
+    self.ptr, self.offset = value.ptr, value.offset
+    self.code, self.dev = value.code, value.dev
+    return True

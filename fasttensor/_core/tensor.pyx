@@ -18,15 +18,7 @@ from fasttensor._core.dual cimport any_duals
 
 include "size.pxi"
 include "node.pxi"
-
-
-cdef object real_of(object value, str what):
-    """A complex number without an imaginary part as a float."""
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError(f"{what}: value cannot be converted to a real number without overflow: {value}; take .real or .abs() first")
-        return value.real
-    return value
+include "numbers.pxi"
 
 
 @cython.trashcan(True)
@@ -240,13 +232,7 @@ cdef class Tensor:
 
     @data.setter
     def data(self, Tensor value not None):
-        if self.node is None and self.needs_grad and not (is_float_code(value.code) or is_complex_code(value.code)):
-            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, got {describe(value)}")
-        set_geometry(self, value.rank, value.sizes, value.steps)
-        if value is not self:
-            self.store = value.store if value.store is None else adopted_storage(value.store, 0 if self.store is None else self.store.version)
-        self.ptr, self.offset = value.ptr, value.offset
-        self.code, self.dev = value.code, value.dev
+        take_memory(self, value)
 
     # --- Python protocols ---
     def __len__(self):
@@ -284,15 +270,7 @@ cdef class Tensor:
         hook("setitem")(self, index, value)
 
     cdef object only_element(self, str what):
-        if self.count != 1:
-            # as PyTorch has them: x.item() and float(x)
-            kind = RuntimeError if what == "item" else ValueError
-            raise kind(f"{what}: a Tensor with {self.count} elements ({describe(self)}) cannot be converted to Scalar")
-        if self.dev == META:
-            raise RuntimeError(f"{what}: Tensor.item() cannot be called on meta tensors ({describe(self)})")
-        if self.dev != CPU:
-            return hook("item")(self)
-        return read_element(self.ptr, self.code)
+        return the_element(self, what)
 
     @cython.binding(False)          # a method descriptor, which looks at the type of self: Tensor.item(3) is an error
     def item(self):

@@ -164,7 +164,7 @@ def increment_version(tensor):
     >>> x = torch.ones(1)
     >>> torch.autograd.graph.increment_version(x)
     >>> x._version
-    2
+    1
     """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         count_write(t)
