@@ -24,7 +24,8 @@ WRITES = {
     view(-1).add_(1) detach().add_(1) [1:].mul_(2)""".split(),
     0: "resize_(3) detach_() requires_grad_() data.add_(1) add(1) view(3) numpy()".split(),
 }
-OUT = """add(x,1,out=o) exp(x,out=o) cat([x],out=o) zeros(3,out=o) ones(3,out=o) full((3,),1.0,out=o) rand(3,out=o) randn(3,out=o) arange(3,out=o) cumsum(x,0,out=o)
+OUT = """add(x,1,out=o) exp(x,out=o) cat([x],out=o) zeros(3,out=o) ones(3,out=o) full((3,),1.0,out=o) rand(3,out=o) randn(3,out=o) arange(3,out=o)
+cumsum(x,0,out=o)
 where(x>0,x,x,out=o) clamp(x,0,1,out=o) bernoulli(x,out=o) lerp(x,x,0.5,out=o) linspace(0,1,3,out=o)""".split()
 
 
