@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from . import expr
 from .dtypes import BY_NAME, BY_SUFFIX, DTYPES
-from .table import OPS
+from .table import INDEX, OPS
 
 # Calls that cost no more than arithmetic.
 CHEAP = {"where", "maximum", "minimum", "abs", "square"}
@@ -120,6 +120,15 @@ def loops_of(dtype):
     return out
 
 
+def _traits(op):
+    """The bits FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS and FT_BOOL_FORM."""
+    return sum(1 << k for k, on in enumerate((op.one_dtype, op.wide_number, bool(op.bools), bool(op.bool_form))) if on)
+
+
+def _c_text(text):
+    return "NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def table_rows():
     """The entries of FT_OPS, as C text by field."""
     rows = []
@@ -128,12 +137,16 @@ def table_rows():
             return f"loop_{loop.name}" if loop else "NULL"
         rows.append({
             "op": op,
-            "head": ", ".join(str(v) for v in (op.nin, len(op.params), PROMOTE_CODE[op.promote], int(op.zero_check))),
+            "head": ", ".join(str(v) for v in (op.nin, len(op.params), PROMOTE_CODE[op.promote], int(op.zero_check), _traits(op))),
             "saves": ", ".join(map(str, op.saves)),
             "loop": ", ".join(name(forward(op, d)) for d in DTYPES),
             "out": ", ".join(str(BY_NAME[op.result(d.name)].code) for d in DTYPES),
             "dx": [", ".join(name(backward(op, i, d)) if i < op.nin else "NULL" for d in DTYPES) for i in range(3)],
-            "same_out": int(op.out == "same"),
+            "same_out": int(op.same_out),
+            "labels": ", ".join(map(_c_text, op.labels)),
+            "bool_form": INDEX[op.bool_form] if op.bool_form else -1,
+            "refuses": ", ".join(_c_text(op.refuses.get(kind)) for kind in ("bool", "int")),
+            "bools": ", ".join(map(_c_text, op.bools or (None, None))),
             "mask": sum(1 << k for k, n in enumerate(op.inputs) if n in op.mask),
         })
     return rows

@@ -36,6 +36,12 @@ class Op:
         fast_by_block: `expr` vectorises too, so a block with one such element takes it as a whole.
         fast_dtypes: where `fast` is used.
     node: the gradient's node, without "Backward0", where it is not named after the row.
+    node_of_tensor, node_of_number: the same where the last operand is a tensor, and where the first is a number.
+    one_dtype: the tensors are of one dtype; a last operand without dimensions counts as a number.
+    wide_number: a number beside half types is taken as it is, not rounded to them first.
+    refuses: why it does not compute in bool ("bool") or any integer dtype ("int"), with {dtype} for its name.
+    bools: why bool operands are refused, whatever the other is: two texts, for two tensors of bool and for one, with {a} and {b} for them.
+    bool_form: the row that a bool first operand takes with the negation of a bool number (x ** b is x | not b).
     zero_check: the driver refuses a zero second operand of an integer dtype.
     namespace: "torch", "special", "nn.functional", or several of them.
     numbers: the operands that may be Python numbers beside a Tensor: "b" is the default for two operands, "ab" takes
@@ -44,7 +50,8 @@ class Op:
     real: complex gives its real dtype, whatever `promote` says.
     keyword_params, params_first: whether parameters go by keyword only, or before the operands.
     inplace_flag: the function takes `inplace=False`.
-    method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist; out="same" takes outputs of the result's dtype only.
+    method, inplace, out: whether Tensor.name, Tensor.name_ and out= exist; out="same" takes outputs of the result's dtype only, as unary
+        rows of one dtype do, but for out="cast".
     check: what parameters must satisfy, the type of the error and its text, as Python for the function's body.
     bool_result: the result's dtype for bool operands.
     domain: where tests draw operands from; source: where the gradient's formula comes from.
@@ -91,6 +98,13 @@ class Op:
     fast_dtypes: tuple = FLOAT
     fast_dx: str | None = None
     node: str = ""
+    node_of_tensor: str = ""
+    node_of_number: str = ""
+    one_dtype: bool = False
+    wide_number: bool = False
+    refuses: dict = field(default_factory=dict)
+    bools: tuple = ()
+    bool_form: str = ""
     source: str = "calculus"
     check: tuple = ()
     nin: int = 0
@@ -156,6 +170,17 @@ class Op:
         """PyTorch's name of the gradient's node, such as AddBackward0."""
         name = self.node or "".join(part.capitalize() for part in self.name.strip("_").split("_"))
         return name if "Backward" in name else name + "Backward0"
+
+    @property
+    def labels(self):
+        """The node's name by its operands: with a last one that is a number, a last one that is a tensor, a first one that is a number."""
+        tensor = self.node_of_tensor or self.label
+        return self.label, tensor, self.node_of_number or tensor
+
+    @property
+    def same_out(self):
+        """Whether out= is of the result's dtype, without conversion."""
+        return self.out == "same" or self.out != "cast" and self.nin == 1 and self.promote == "same"
 
     @property
     def identity(self):

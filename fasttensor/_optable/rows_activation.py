@@ -22,7 +22,8 @@ _TANH = "tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))"
 
 ROWS = (
     _act("relu", "where(x < 0, 0, x)", "where(y <= 0, 0, g)", "Zero below zero, the input above.",
-         int_expr="maximum(x, 0)", dtypes=INT + FLOAT, namespace=BOTH),
+         int_expr="maximum(x, 0)", dtypes=INT + FLOAT, namespace=BOTH,
+         refuses={"bool": "Boolean inputs not supported for relu: use the mask itself"}),
     _act("relu6", "where(x < 0, 0, where(x > 6, 6, x))", "where((x <= 0) or (x >= 6), 0, g)",
          "The input between 0 and 6.", node="Hardtanh", int_expr="minimum(maximum(x, 0), 6)", dtypes=INT + FLOAT),
     _act("hardtanh", "where(x < min_val, min_val, where(x > max_val, max_val, x))",

@@ -9,16 +9,7 @@ cdef object call2(int op, object a, object b, const double *par, object out)
 cdef object call3(int op, object a, object b, object c, const double *par, object out)
 cdef Tensor differentiable_cast(Tensor x, int code)
 cdef int result_code(object a, object b, object c, int mask) except -1
-cdef str name_of(int op)
-cdef bint one_dtype(int op, object a, object b, object c) except False
 cdef int computing_code(int op, int code) noexcept nogil
-cdef object unsupported(int op, int code)
-cdef object bad_operand(int op, object x, int position)
-cdef object refuse_number(int op, object x, int position)
 cdef object operand(int op, object x, int position, int code, void *buffer, bint mask)
 cdef bint keeps_number(int op) noexcept
 cdef Tensor half_with_number(int op, Tensor x, object b, const double *par)
-cdef bint check_zero(int op, object b) except False
-cdef int check_devices(int op, object a, object b, object c) except -1
-cdef bint is_bool(object x) noexcept
-cdef object refuse_bool(int op, object a, object b)

@@ -9,22 +9,15 @@ from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.element cimport scalar_code, write_element
 from fasttensor._core.dispatch import backend
-from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
+from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor.autograd.elementwise_out cimport into_out
+from fasttensor.autograd.elementwise_refusals cimport *
 from fasttensor.autograd.batched cimport Level, level_of, as_batched, wrap, padded
 
-cdef extern from "elementwise.h":
-    enum:
-        FT_MUL, FT__DIV, FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR, FT_NEG, FT_RELU, FT_ADDCDIV, FT_LERP
-
 cdef const ft_op *rows = table()
-
-
-cdef str name_of(int op):
-    return rows[op].name.decode().strip("_")
 
 
 # --- result types ---
@@ -63,28 +56,6 @@ cdef int result_code(object a, object b, object c, int mask) except -1:
 
 cdef int computing_code(int op, int code) noexcept nogil:
     return default_float() if rows[op].promote == 1 and code <= INT64 else code
-
-
-cdef object unsupported(int op, int code):
-    if code == BOOL and op == FT_NEG:
-        raise RuntimeError("neg: Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or"
-                           " `logical_not()` operator instead.")
-    if code == BOOL and op == FT_RELU:
-        raise RuntimeError("relu: Boolean inputs not supported for relu: use the mask itself")
-    if code <= INT64 and op == FT_ADDCDIV:
-        raise RuntimeError(f"addcdiv: Integer division with addcdiv is no longer supported, got {dtype_of(code).name!r}: use input + value *"
-                           " torch.trunc(tensor1 / tensor2), or convert to a floating point dtype")
-    raise NotImplementedError(f'"{name_of(op)}" not implemented for {dtype_of(code).name!r}: convert an operand, for example with .float()')
-
-
-cdef object bad_operand(int op, object x, int position):
-    raise TypeError(f"{name_of(op)}(): argument {position} must be Tensor or Number, not {type(x).__name__}")
-
-
-cdef object refuse_number(int op, object x, int position):
-    """PyTorch takes only a Tensor there."""
-    raise TypeError(f"{name_of(op)}(): argument {position} must be Tensor, not {type(x).__name__}: use torch.tensor({x!r})"
-                    if scalar_code(x) >= 0 else f"{name_of(op)}(): argument {position} must be Tensor, not {type(x).__name__}")
 
 
 cdef object watched(int op, int nin, object a, object b, object c, const double *par, object out):
@@ -156,12 +127,12 @@ cdef object call2(int op, object a, object b, const double *par, object out):
     if out is not None:
         announce(watching != 0)
         return into_out(op, 2, a, b, None, par, out)
-    if (op == FT_SUB or op == FT_RSUB) and (is_bool(a) or is_bool(b)):
-        refuse_bool(op, a, b)
-    if op == FT_POW and isinstance(b, bool) and is_bool(a):
-        # x ** False is one, x ** True is x
-        announce(watching != 0)
-        return call2(FT_BITWISE_OR, a, not b, NULL, None)
+    if row.traits & (FT_NO_BOOLS | FT_BOOL_FORM) and (is_bool(a) or is_bool(b)):
+        if row.traits & FT_NO_BOOLS:
+            refuse_bool(op, a, b)
+        if isinstance(b, bool) and is_bool(a):
+            announce(watching != 0)
+            return call2(row.bool_form, a, not b, NULL, None)
     if isinstance(a, Tensor):
         x = <Tensor>a
         code = x.code
@@ -201,31 +172,9 @@ cdef object call2(int op, object a, object b, const double *par, object out):
     return general(op, a, b, None, 2, par)
 
 
-cdef bint one_dtype(int op, object a, object b, object c) except False:
-    """RuntimeError for tensors of unlike dtypes where PyTorch does not promote; a weight without dimensions counts as a number."""
-    if isinstance(a, Tensor):
-        for other in (b, c):
-            if isinstance(other, Tensor) and (<Tensor>other).code != (<Tensor>a).code and (other is b or (<Tensor>other).rank):
-                raise RuntimeError(f"{name_of(op)}: expected dtype {dtype_of((<Tensor>a).code).name} for `{'end' if other is b else 'weight'}` but got"
-                                   f" {describe(other)}; convert one with .to()")
-    return True
-
-
-cdef bint is_bool(object x) noexcept:
-    return (<Tensor>x).code == BOOL if isinstance(x, Tensor) else isinstance(x, bool)
-
-
-cdef object refuse_bool(int op, object a, object b):
-    if isinstance(a, Tensor) and isinstance(b, Tensor) and is_bool(a) and is_bool(b):
-        raise RuntimeError(f"{name_of(op)}: Subtraction, the `-` operator, with two bool tensors is not supported ({describe(a)} and"
-                           f" {describe(b)}). Use the `^` or `logical_xor()` operator instead.")
-    raise RuntimeError(f"{name_of(op)}: Subtraction, the `-` operator, with a bool tensor is not supported ({describe(a)} and {describe(b)})."
-                       " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
-
-
 cdef bint keeps_number(int op) noexcept:
     """Whether the operation takes a number beside half types as it is, not rounded to them first, as PyTorch does."""
-    return op == FT_MUL or op == FT__DIV
+    return rows[op].traits & FT_WIDE_NUMBER != 0
 
 
 cdef Tensor half_with_number(int op, Tensor x, object b, const double *par):
@@ -243,7 +192,7 @@ cdef Tensor half_with_number(int op, Tensor x, object b, const double *par):
 cdef object call3(int op, object a, object b, object c, const double *par, object out):
     if watching and not announced():
         return watched(op, 3, a, b, c, par, out)
-    if op == FT_LERP:
+    if rows[op].traits & FT_ONE_DTYPE:
         one_dtype(op, a, b, c)
     if out is not None:
         return into_out(op, 3, a, b, c, par, out)
@@ -266,18 +215,6 @@ cdef Tensor scalar_tensor(int op, object value, int code):
     cdef Tensor t = new_tensor(0, NULL, code, CPU)
     write_element(t.ptr, code, value)
     return t
-
-
-cdef bint check_zero(int op, object b) except False:
-    """Integer division by zero ends the process in C: refuse it first."""
-    cdef bint zero
-    if isinstance(b, Tensor):
-        zero = (<Tensor>b).count > 0 and bool((b == 0).any())
-    else:
-        zero = b == 0
-    if zero:
-        raise RuntimeError(f"ZeroDivisionError: {name_of(op)} of integers by zero ({describe(b)})")
-    return True
 
 
 cdef object general(int op, object a, object b, object c, int nin, const double *par):
@@ -363,22 +300,6 @@ cdef list batched_operands(int op, Level level, object a, object b, object c):
         operands.append(v)
         k += 1
     return operands
-
-
-cdef int check_devices(int op, object a, object b, object c) except -1:
-    """The device of all tensors but the 0-d ones of the CPU, which act as numbers."""
-    cdef int dev = -1
-    cdef Tensor t
-    for v in (a, b, c):
-        if isinstance(v, Tensor):
-            t = v
-            if t.rank == 0 and t.dev == CPU:
-                continue
-            if dev >= 0 and t.dev != dev:
-                raise RuntimeError(f"{name_of(op)}: Expected all tensors to be on the same device, but found at least two devices:"
-                                   f" {', '.join(describe(u) + ' on ' + str(u.device) for u in (a, b, c) if isinstance(u, Tensor))}")
-            dev = t.dev
-    return dev if dev >= 0 else CPU
 
 
 cdef object cast_backward(Node node, object grad):

@@ -12,10 +12,6 @@ from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, run_flat, run_strided, FT_NOPS
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to, NUMBERS
 
-cdef extern from "elementwise.h":
-    enum:
-        FT_POW, FT_FMOD, FT_REMAINDER, FT_LERP
-
 
 class Names(dict):
     """Functions over Tensors by the names that derivative expressions use: the table's own, and what
@@ -31,27 +27,18 @@ class Names(dict):
 
 
 cdef const ft_op *rows = table()
-cdef list LABELS = []               # PyTorch's node names by row
+cdef list LABELS = []               # PyTorch's node names by row, see ft_op.label
 NAMESPACE = Names()                 # functions over Tensors for double backward
 
-cdef int _row
+cdef int _row, _kind
 for _row in range(FT_NOPS):
-    LABELS.append(rows[_row].label.decode())
+    LABELS.append(tuple([rows[_row].label[_kind].decode() for _kind in range(3)]))
 
 
 cdef str label_of(int op, Tensor x, Tensor z, Tensor w):
     """The node's name, which for a few rows tells a tensor operand from a number."""
-    if z is not None and (op == FT_POW or op == FT_FMOD or op == FT_REMAINDER or op == FT_LERP):
-        if op == FT_POW:
-            return "PowBackward1" if x is not None else "PowBackward2"
-        if op == FT_LERP:
-            return "LerpBackward1" if w is not None else "LerpBackward0"
-        return "FmodBackward1" if op == FT_FMOD else "RemainderBackward1"
-    return <str>LABELS[op]
-
-
-cdef str row_label(int op):
-    return <str>LABELS[op]
+    cdef Tensor last = x if rows[op].nin == 1 else z if rows[op].nin == 2 else w
+    return <str>(<tuple>LABELS[op])[0 if last is None else 1 if x is not None else 2]
 
 
 cdef Tensor empty_as(Tensor x, int code):

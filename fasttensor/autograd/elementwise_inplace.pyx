@@ -6,18 +6,15 @@ from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch import backend
-from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided
+from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_NO_BOOLS, FT_BOOL_FORM
 from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history, is_node, NUMBERS
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
 from fasttensor.autograd.elementwise cimport *
+from fasttensor.autograd.elementwise_refusals cimport *
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
-from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, row_label
+from fasttensor.autograd.elementwise_grad cimport kept, empty_as, par_tuple, elementwise_backward, label_of
 from fasttensor.autograd.batched cimport Level, Batched, as_batched, has_batched, living, padded
-
-cdef extern from "elementwise.h":
-    enum:
-        FT_SUB, FT_RSUB, FT_POW, FT_BITWISE_OR, FT_LERP
 
 cdef const ft_op *rows = table()
 
@@ -38,11 +35,11 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     if has_batched((self, b, c)):
         return batched_inplace(op, x, b, c, par, name)
     check_inplace(x, name)
-    if (op == FT_SUB or op == FT_RSUB) and (is_bool(x) or is_bool(b)):
+    if row.traits & FT_NO_BOOLS and (is_bool(x) or is_bool(b)):
         refuse_bool(op, x, b)
-    if op == FT_POW and isinstance(b, bool) and is_bool(x):
-        return inplace(FT_BITWISE_OR, x, not b, None, par)
-    if op == FT_LERP:
+    if row.traits & FT_BOOL_FORM and isinstance(b, bool) and is_bool(x):
+        return inplace(row.bool_form, x, not b, None, par)
+    if row.traits & FT_ONE_DTYPE:
         one_dtype(op, x, b, c)
     if nin > 1 and not isinstance(b, Tensor) and scalar_code(b) < 0:
         bad_operand(op, b, 2)
@@ -192,7 +189,7 @@ cdef bint record_inplace(int op, int code, Tensor x, Tensor before, Tensor z, Te
     cdef int need = 0, i
     if not (is_float_code(x.code) or is_complex_code(x.code)):
         return True
-    node = inplace_node(x, elementwise_backward, row_label(op))
+    node = inplace_node(x, elementwise_backward, label_of(op, x, z, w))
     node.op = op
     if row.saves[0] == 255:
         node.inputs[0] = None

@@ -4,15 +4,12 @@ from fasttensor._core.tensor cimport *
 from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
-from fasttensor.cpu.elementwise cimport table, ft_op, run_strided
+from fasttensor.cpu.elementwise cimport table, ft_op, run_strided, FT_ONE_DTYPE
 from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires
 from fasttensor.autograd.elementwise cimport *
+from fasttensor.autograd.elementwise_refusals cimport *
 from fasttensor.autograd.outputs import fit, same_dtype
-
-cdef extern from "elementwise.h":
-    enum:
-        FT_SQUARE, FT_ABS, FT_LERP
 
 cdef const ft_op *rows = table()
 
@@ -71,14 +68,15 @@ cdef object finish_out(int op, object out, Tensor value, tuple operands):
     if grad_enabled() and (requires(value) or requires(<Tensor>out)):
         raise RuntimeError(f"{name_of(op)}(): functions with out=... arguments don't support automatic differentiation,"
                            " but one of the arguments requires grad.")
-    if (rows[op].same_out or (rows[op].nin == 1 and rows[op].promote == 0 and op != FT_SQUARE)) and not widens(op, operands):
+    if rows[op].same_out and not widens(op, operands):
         same_dtype(out, value.dtype, name_of(op))
     return write_out(<Tensor>out, value, name_of(op), operands)
 
 
 cdef bint widens(int op, tuple operands):
-    """Where PyTorch takes another dtype for out= after all."""
-    return op == FT_ABS and (<Tensor>operands[0]).code >= COMPLEX64 or op == FT_LERP and not isinstance(operands[2], Tensor)
+    """Where PyTorch takes another dtype for out= after all: a real result of complex numbers, tensors of one dtype with a number beside them."""
+    return rows[op].promote == 3 and (<Tensor>operands[0]).code >= COMPLEX64 \
+        or rows[op].traits & FT_ONE_DTYPE and not isinstance(operands[len(operands) - 1], Tensor)
 
 
 cdef Tensor write_out(Tensor out, Tensor value, str name, tuple operands):

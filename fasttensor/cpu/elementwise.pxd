@@ -6,13 +6,18 @@ cdef extern from "elementwise.h" nogil:
     ctypedef void (*ft_loop)(char **p, const Py_ssize_t *s, Py_ssize_t n, const double *par) noexcept nogil
     ctypedef struct ft_op:
         const char *name
-        unsigned char nin, nparam, promote, zero_check, mask
+        unsigned char nin, nparam, promote, zero_check, traits, mask
         unsigned char saves[3]
         ft_loop loop[12]
         unsigned char out[12]
         ft_loop dx[3][12]
-        const char *label
+        const char *label[3]
         unsigned char identity, same_out
+        int bool_form
+        const char *refuses[2]
+        const char *bools[2]
+    enum:
+        FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM
     plane_fn ft_plane_of(ft_loop loop)
     int FT_NOPS
 
