@@ -11,7 +11,7 @@ CASES = {
     "regression": [], "time_sequence": [], "reinforce": [], "actor_critic": [], "digits_rnn": [], "vae": [], "forward_forward": [],
     "siamese": [], "super_resolution": [], "dcgan": [], "hogwild": [], "gcn": [], "gat": [], "nanogpt": [], "mingpt": [], "mixer": [],
     "summary_hooks": [], "paper_optimizers": [], "paper_layers": [], "lora": [], "own_functions": [], "weight_norm_nets": [],
-    "data_pipeline": [], "higher_order": [],
+    "data_pipeline": [], "higher_order": [], "residual_net": [], "translation": [], "style_transfer": [],
     "word_language_model": [], "word_language_model-gru": ["--model", "GRU"], "word_language_model-tanh": ["--model", "RNN_TANH", "--tied"],
     "word_language_model-transformer": ["--model", "Transformer", "--lr", "1"],
 }
