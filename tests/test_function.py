@@ -2,7 +2,7 @@
 import pytest
 
 import fasttensor as torch
-from helpers import assert_close
+from helpers import assert_close, oracle
 
 
 def leaf(*values):
@@ -106,3 +106,66 @@ def test_in_place_methods_have_the_gradients_of_their_functions(name):
     expected, = torch.autograd.grad(out((x * 1).reshape(shape)).sum(), x)
     found, = torch.autograd.grad(into((x * 1).reshape(shape)).sum(), x)
     assert found.tolist() == expected.tolist()
+
+
+def with_names(m):
+    class Scaled(m.autograd.Function):
+        @staticmethod
+        def forward(x, n=3):
+            return x * n
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.n = inputs[1]
+
+        @staticmethod
+        def vjp(ctx, g):
+            return g * ctx.n, None
+
+    class Old(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n=3):
+            ctx.n = n
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.n, None
+
+    class Both(Old):
+        @staticmethod
+        def vjp(ctx, g):
+            return g, None
+
+    found = []
+    for call in (lambda x: Scaled.apply(x), lambda x: Scaled.apply(x, n=4), lambda x: Scaled.apply(n=5, x=x), lambda x: Old.apply(x, n=6),
+                 lambda x: Old.apply(x)):
+        x = m.ones(1, requires_grad=True)
+        call(x).sum().backward()
+        found.append(x.grad.item())
+    for call in (lambda: Scaled.apply(m.ones(1), q=1), lambda: Both.apply(m.ones(1, requires_grad=True)).sum().backward()):
+        try:
+            call()
+        except (TypeError, RuntimeError) as error:
+            found.append(type(error).__name__)
+    return found
+
+
+def test_named_arguments_defaults_and_vjp():
+    kept = [3.0, 4.0, 5.0, 6.0, 3.0, "TypeError", "RuntimeError"]
+    assert with_names(torch) == kept == with_names(oracle())
+
+
+def test_variables_of_old_programs():
+    def case(m):
+        V, base = m.autograd.Variable, m.ones(2)
+        x = V(base, requires_grad=True)
+        (x * 2).sum().backward()
+        base[0] = 5
+        plain = V(x * 2)
+        return (isinstance(base, V), isinstance(x, V), isinstance(3, V), x.tolist(), x.grad.tolist(), x.is_leaf, plain.requires_grad, V().shape == (0,),
+                type(x) is m.Tensor)
+
+    assert case(torch) == case(oracle()) == (True, True, False, [5, 1], [2, 2], True, False, True, True)
+    with pytest.raises(RuntimeError, match="floating point"):
+        torch.autograd.Variable(torch.arange(2), requires_grad=True)

@@ -1,6 +1,7 @@
 """`Function`: operations that users write with their own backward."""
 
 import functools
+import inspect
 
 from fasttensor._core.dispatch import _set_grad_enabled
 from fasttensor._core.tensor import Tensor
@@ -9,7 +10,32 @@ from fasttensor.autograd.rule import apply_function, needs_history
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable", "Variable"]
 
-Variable = Tensor
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The name of old programs for tensors that take part in autograd: what it makes are tensors, and all tensors belong to it.
+
+    ``Variable(data, requires_grad=False)`` is a tensor over the memory of `data`, without its history. Raises RuntimeError for integers that
+    would require grad.
+
+    >>> import fasttensor as torch
+    >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    >>> isinstance(torch.ones(2), torch.autograd.Variable)
+    True
+    """
+
+    def __new__(cls, data=None, requires_grad=False, volatile=False):
+        if data is None:
+            from fasttensor import empty
+            data = empty(0)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable: data must be a Tensor, not {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
 
 
 class FunctionCtx:
@@ -40,13 +66,27 @@ class Function(FunctionCtx):
 
     setup_context = None
     generate_vmap_rule = False
+    _defaults = ()      # what `apply` adds for arguments of forward that are left out, where setup_context would miss them
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.vjp is not Function.vjp:
+            if cls.backward is Function.backward:
+                cls.backward = staticmethod(cls.vjp)
+            elif "vjp" in cls.__dict__:
+                cls.backward = staticmethod(_both)
+        if cls.setup_context is not None:
+            places = list(inspect.signature(cls.forward).parameters.values())
+            cls._defaults = tuple(p.default for p in places if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.POSITIONAL_ONLY)
 
     def __init__(self, *args, **kwargs):
         raise RuntimeError(f"{type(self).__name__} should not be instantiated: call {type(self).__name__}.apply(...)")
 
     @classmethod
-    def apply(cls, *args):
-        """Run forward and record the operation."""
+    def apply(cls, *args, **kwargs):
+        """Run forward and record the operation; arguments may be named, and those that forward has defaults for left out."""
+        if kwargs or len(args) < len(cls._defaults):
+            return _apply_named(cls, args, kwargs)
         return apply_function(cls, *args)
 
     @staticmethod
@@ -67,6 +107,22 @@ class Function(FunctionCtx):
         """Compute the gradients of forward's arguments; to be overridden."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function"
                                   " to use it with backward mode AD.")
+
+    vjp = backward      # another name, which a Function may define instead
+
+
+def _both(ctx, *grads):
+    raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
+
+
+def _apply_named(cls, args, kwargs):
+    """`apply` with names or defaults: all of them are arguments of setup_context; without one, names are forward's own business."""
+    if cls.setup_context is not None:
+        bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return apply_function(cls, *bound.args)
+    named = type(cls.__name__, (cls,), {"forward": staticmethod(lambda ctx, *given: cls.forward(ctx, *given, **kwargs))})
+    return apply_function(named, *args)
 
 
 def once_differentiable(function):
