@@ -275,3 +275,15 @@ def test_what_this_library_does_not_have_is_named():
             file.seek(0)
             with pytest.raises(pickle.UnpicklingError, match=words):
                 torch.load(file, **options)
+
+
+def test_parts_of_storages_as_tensors():
+    """How the safetensors package reads a file, tensors without elements included."""
+    def case(m):
+        storage = m.ones(3).untyped_storage()
+        whole = m.asarray(storage, dtype=m.float32)
+        whole[0] = 5
+        return (m.asarray(storage[4:4], dtype=m.uint8).view(m.float32).reshape(0, 2).shape == (0, 2),
+                m.asarray(storage[:4], dtype=m.uint8).view(m.float32).tolist(), whole.tolist())
+
+    assert case(torch) == case(oracle()) == (True, [5.0], [5.0, 1.0, 1.0])

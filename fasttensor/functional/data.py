@@ -5,6 +5,7 @@ import warnings
 from fasttensor._core import foreign, nested
 from fasttensor._core.device import device as Device
 from fasttensor._core.dtype import get_default_dtype
+from fasttensor._core.storage import Storage
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.creation import Complex
@@ -126,7 +127,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
         made = from_dlpack(obj)
     elif foreign.has_buffer(obj) and not _is_array(obj):
-        made = foreign.from_flat_buffer(obj, get_default_dtype() if dtype is None else dtype)
+        kind = get_default_dtype() if dtype is None else dtype
+        # a storage may be empty, as those of tensors without elements are; other buffers may not
+        made = finish(_values([], kind), None, False, "cpu") if isinstance(obj, Storage) and not obj.nbytes() else foreign.from_flat_buffer(obj, kind)
     else:
         if copy is False:
             raise ValueError(
