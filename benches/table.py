@@ -55,6 +55,7 @@ THROUGH = {
     "_kl_div": _loss("kl_div"),
     "_kl_div_log": _loss("kl_div", log_target=True),
     "_soft_margin": _loss("soft_margin_loss"),
+    "_margin_ranking": lambda t, a, b, c: t.nn.functional.margin_ranking_loss(a, b, c, reduction="none"),
     "_clamp_scalar": lambda t, x: t.clamp(x, -1.0, 1.0),
     "_clamp_min_scalar": lambda t, x: t.clamp(x, min=0.0),
     "_clamp_max_scalar": lambda t, x: t.clamp(x, max=0.0),

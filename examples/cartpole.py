@@ -6,6 +6,7 @@
 The dynamics are those of Barto, Sutton and Anderson (1983), as in gymnasium's CartPole-v1, here for many carts at once:
 their states are the rows of one tensor. An episode ends when the pole falls, the cart leaves, or after 500 steps.
 """
+import copy
 import math
 import time
 
@@ -166,14 +167,19 @@ def main():
     policy, carts = Policy(), Carts()
     optimizer = torch.optim.Adam(policy.parameters(), lr=options.lr, eps=1e-5)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, options.steps)
-    lengths, begin = [], time.perf_counter()
+    lengths, longest, best, begin = [], 0.0, None, time.perf_counter()
     rounds, show = bar(options.steps, options.quiet)
     for _ in rounds:
         rollout = play(policy, carts)
         loss = learn(policy, optimizer, rollout)
         schedule.step()
         lengths += rollout[-1]
-        show(episodes=len(lengths), length=sum(lengths[-20:]) / max(len(lengths[-20:]), 1), loss=loss)
+        length = sum(lengths[-20:]) / max(len(lengths[-20:]), 1)
+        # A policy that balances can lose it again in a later round: the best one is kept.
+        if best is None or length >= longest:
+            longest, best = length, copy.deepcopy(policy.state_dict())
+        show(episodes=len(lengths), length=length, loss=loss)
+    policy.load_state_dict(best)
     seconds = time.perf_counter() - begin
     tracks = watch(policy)
     torch.save(policy.state_dict(), options.out / "model.pt")

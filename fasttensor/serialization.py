@@ -121,6 +121,8 @@ def _reduce_tensor(x):
         if state:
             return _REBUILD_PARAMETER_STATE, (x.data, x.requires_grad, OrderedDict(), state)
         return _REBUILD_PARAMETER, (x.data, x.requires_grad, OrderedDict())
+    if hasattr(type(x), "cls_to_become"):      # a parameter or buffer without a shape: its class and flags, no memory
+        return x.__reduce_ex__(2)
     source = x.detach()
     if source.is_meta:
         arguments = (source.dtype, tuple(source.shape), tuple(source.stride()), x.requires_grad)

@@ -31,7 +31,7 @@ accuracy = load("accuracy")
 families = load("families")
 # Modules whose functions compute nothing with elements, and names without arithmetic elsewhere.
 NO_ARITHMETIC = {f"functional.{name}" for name in """checks control memory numeric_info printing random removed streams switches convert view_copies
-                 complex_parts basics""".split()}
+                 complex_parts basics kinds symbolic_numbers""".split()}
 NO_CASE = {"LinAlgError", "LinearCrossEntropyOptions", "_canonical_mask", "_none_or_dtype", "broadcast_shapes"}
 
 

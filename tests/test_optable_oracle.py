@@ -9,7 +9,7 @@ from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE
 
 NUMBERS = {"alpha": 2, "value": 2, "scale": 2, "negative_slope": 0.2, "beta": 1.5, "threshold": 0.75, "lambd": 0.75, "delta": 0.75,
            "min_val": -1, "max_val": 2, "eps": 0.25, "n": 2, "min": -1, "max": 2, "nan": 0.5, "posinf": 3.0, "neginf": -3.0,
-           "decimals": 1, "exponent": 3}
+           "decimals": 1, "exponent": 3, "margin": 0.5}
 # Rows that PyTorch has under another name or not at all; p: the row's parameters.
 REFERENCES = {
     "rsub": lambda t, p, a, b: t.rsub(a, b, alpha=2),
@@ -40,6 +40,7 @@ REFERENCES = {
     "_kl_div": lambda t, p, a, b: t.nn.functional.kl_div(a, b, reduction="none"),
     "_kl_div_log": lambda t, p, a, b: t.nn.functional.kl_div(a, b, reduction="none", log_target=True),
     "_soft_margin": lambda t, p, a, b: -t.nn.functional.logsigmoid(a * b),
+    "_margin_ranking": lambda t, p, a, b, c: t.nn.functional.margin_ranking_loss(a, b, c, margin=p[0], reduction="none"),
     "_clamp_scalar": lambda t, p, x: t.clamp(x, *p), "_clamp_min_scalar": lambda t, p, x: t.clamp_min(x, *p),
     "_clamp_max_scalar": lambda t, p, x: t.clamp_max(x, *p), "_clamp": lambda t, p, a, b, c: t.clamp(a, b, c),
     "logsigmoid": lambda t, p, x: t.nn.functional.logsigmoid(x),
