@@ -55,6 +55,35 @@ def test_decompositions_of_infinities():
     assert torch.linalg.cholesky(T([[1.0, 0.0], [0.0, INF]])).tolist() == [[1, 0], [0, INF]]       # nothing is divided by it
 
 
+def test_mantissas_and_exponents():
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        info = torch.finfo(dtype)
+        below = 1 - info.eps / 2
+        least = info.smallest_normal * info.eps
+        x = T([info.max, below, 1.0, least, -info.smallest_normal, 0.0, -INF], dtype=dtype)
+        mantissa, exponent = torch.frexp(x)
+        top, bottom = math.frexp(info.max)[1], math.frexp(least)[1]
+        assert mantissa.tolist() == [math.frexp(info.max)[0], below, 0.5, 0.5, -0.5, 0, -INF] and mantissa.dtype is dtype
+        assert exponent.tolist() == [top, 0, 1, bottom, math.frexp(info.smallest_normal)[1], 0, 0] and exponent.dtype is torch.int32
+
+
+def test_the_least_numbers_stay():
+    for dtype, least in ((torch.float32, 1e-45), (torch.float64, 5e-324)):
+        x = T([least, -least, -3 * least], dtype=dtype)
+        for call in (torch.expm1, F.elu, F.celu):
+            assert torch.equal(call(x), x)
+        assert F.selu(x)[1] < 0
+
+
+def test_signs_of_half_types_are_bits():
+    for dtype in (torch.float16, torch.bfloat16):
+        x = T([0.0, -0.0, 1.5, -2.0, INF, -INF, NAN, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps], dtype=dtype)
+        assert torch.sign(x).tolist() == [0, 0, 1, -1, 1, -1, 0, 1]
+        assert (-x).signbit().tolist() == [not s for s in x.signbit().tolist()] and torch.equal((-x)[:6], T([-0.0, 0, -1.5, 2, -INF, INF], dtype=dtype))
+        assert torch.equal(x.abs().nan_to_num(7), T([0, 0, 1.5, 2, INF, INF, 7, x[7]], dtype=dtype).nan_to_num(7)) and not x.abs().signbit().any()
+        assert torch.equal(torch.copysign(x, -x).signbit(), (-x).signbit()) and torch.copysign(x[::3], T(-1.0)).signbit().all()
+
+
 def test_squares_that_overflow():
     same(F.rms_norm(T([3e38, 0.0]), (2,)), [2 ** 0.5, 0])
     assert torch.std(T([3e38, 1.0])) == INF

@@ -298,3 +298,27 @@ def test_pivots_and_infos_as_lapack_s():
         q, r = L.qr(ft.tensor([[3.0, 1.0], [4.0, 0.0]]) * scale)
         assert q.abs().tolist() == [[pytest.approx(0.6, rel=1e-4), pytest.approx(0.8, rel=1e-4)], [pytest.approx(0.8, rel=1e-4), pytest.approx(0.6, rel=1e-4)]]
         assert abs(r[0, 0].item()) == pytest.approx(5 * scale, rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [ft.float32, ft.float64])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (100, 40), (40, 100), (70, 70)])
+def test_least_squares_of_full_rank(shape, dtype):
+    a, b = blocked(*shape, dtype), blocked(shape[0], 5, dtype) / 9
+    for driver in ("gels", "gelsy", "gelsd"):
+        x, residuals, rank, _ = L.lstsq(a, b, driver=driver)
+        assert x.shape == (shape[1], 5) and rank.tolist() == ([] if driver == "gels" else min(shape))
+        same(a.mT @ (a @ x), a.mT @ b, 100)
+        same(x, L.pinv(a) @ b, 10)      # of least norm
+        if driver != "gelsy" and shape[0] > shape[1]:
+            same(residuals, ((a @ x - b) ** 2).sum(0), 10)
+
+
+def test_least_squares_without_full_rank():
+    x, _, rank, _ = L.lstsq(ft.ones(3, 2, dtype=ft.float64), ft.tensor([[1.0], [2.0], [3.0]], dtype=ft.float64))
+    same(x, ft.ones(2, 1, dtype=ft.float64))
+    assert rank.item() == 1
+    near = ft.tensor([[1.0, 0.0], [0.0, 1e-9], [0.0, 0.0]])
+    assert L.lstsq(near, ft.ones(3, 1)).rank.item() == 1 and L.lstsq(near.double(), ft.ones(3, 1).double()).rank.item() == 2
+    assert L.lstsq(near.double(), ft.ones(3, 1).double(), rcond=1e-8).rank.item() == 1
+    both = L.lstsq(ft.stack((near.double(), ft.eye(3, 2, dtype=ft.float64))), ft.ones(2, 3, 1).double(), rcond=1e-8)
+    assert both.rank.tolist() == [1, 2] and both.solution[1].flatten().tolist() == pytest.approx([1, 1])

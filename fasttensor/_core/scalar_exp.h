@@ -79,7 +79,7 @@ M(ft_f32, f32) M(ft_f64, f64)
         c = c > MOST ? MOST : c; \
         const T p = ft_exp_split_##S(c, &k), half = ft_power_##S(k > BIAS ? BIAS : k - 1); \
         const T y = L(2.0) * (p * half + (half - L(0.5))); \
-        return x == L(0.0) ? x : (k > BIAS + 1) & (x > L(0.0)) ? (T)INFINITY : y; \
+        return (x < L(1e-17)) & (x > L(-1e-17)) ? x : (k > BIAS + 1) & (x > L(0.0)) ? (T)INFINITY : y; \
     } \
     FT_FN T cosh_##S(T x) { \
         const T half = ft_exp_##S(x < L(0.0) ? -x : x, 1); \

@@ -7,6 +7,8 @@ from . import expr
 from .dtypes import BY_NAME, BY_SUFFIX, DTYPES
 from .table import INDEX, OPS
 
+# The bits of 1 and of infinity.
+HALF_BITS = {"float16": ("0x3c00", "0x7c00"), "bfloat16": ("0x3f80", "0x7f80")}
 # Calls that cost no more than arithmetic.
 CHEAP = {"where", "maximum", "minimum", "abs", "square"}
 PROMOTE_CODE = {"same": 0, "float": 1, "bool": 2, "real": 3}
@@ -39,6 +41,7 @@ class Loop:
     text: str
     fast: str | None = None
     fast_if: str | None = None
+    bits: str | None = None
 
     @property
     def cheap(self):
@@ -72,6 +75,13 @@ def _fast(op, text, dtype):
     return expr.to_c(text, dtype.compute), expr.to_c(op.fast_if, dtype.compute)
 
 
+def _bits(op, dtype):
+    if not op.half_bits or dtype.name not in HALF_BITS:
+        return None
+    one, infinity = HALF_BITS[dtype.name]
+    return op.half_bits.replace("HALF_ONE", one).replace("HALF_INF", infinity)
+
+
 def forward(op, dtype):
     """The forward loop of a row in a dtype, or None where the row excludes it."""
     if dtype.name not in op.dtypes:
@@ -80,7 +90,7 @@ def forward(op, dtype):
     operands = tuple(Operand(n, BY_NAME["bool"] if n in op.mask else dtype) for n in op.inputs)
     fast = _fast(op, op.fast, dtype)
     return Loop(op, f"{op.name}_{dtype.suffix}", dtype.suffix, BY_NAME[op.result(dtype.name)], operands,
-                _used_params(op, text), expr.to_c(text, dtype.compute), *fast)
+                _used_params(op, text), expr.to_c(text, dtype.compute), *fast, _bits(op, dtype))
 
 
 def backward(op, i, dtype):

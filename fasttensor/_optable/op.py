@@ -35,6 +35,8 @@ class Op:
         outside take `expr`. fast_dx: the same for the gradient of a unary row.
         fast_by_block: `expr` vectorises too, so a block with one such element takes it as a whole.
         fast_dtypes: where `fast` is used.
+    half_bits: the value for float16 and bfloat16 on the CPU as C text over the operands' bits (unsigned, 16 of them), where it
+        is exact; HALF_ONE and HALF_INF are the bits of these numbers.
     node: the gradient's node, without "Backward0", where it is not named after the row.
     node_of_tensor, node_of_number: the same where the last operand is a tensor, and where the first is a number.
     one_dtype: the tensors are of one dtype; a last operand without dimensions counts as a number.
@@ -97,6 +99,7 @@ class Op:
     fast_by_block: bool = False
     fast_dtypes: tuple = FLOAT
     fast_dx: str | None = None
+    half_bits: str | None = None
     node: str = ""
     node_of_tensor: str = ""
     node_of_number: str = ""

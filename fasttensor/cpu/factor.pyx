@@ -408,3 +408,46 @@ cdef int qr_apply(Py_ssize_t m, Py_ssize_t k, const real *a, Py_ssize_t ld, cons
             break
     free(r.vectors)
     return failed
+
+
+cdef bint has_full_rank(Py_ssize_t n, const real *a, Py_ssize_t ld, real *room, double rcond) noexcept nogil:
+    """Whether R's least singular value over its greatest exceeds rcond: it is at least 1 / (|R| |R^-1|), with Frobenius' norms."""
+    cdef Py_ssize_t i, j
+    cdef double size = 0, inverse = 0
+    for i in range(n):
+        if a[i * (ld + 1)] == 0:
+            return False
+    if rcond < 0:
+        return True
+    for i in range(n):
+        for j in range(i + 1):
+            room[i * n + j] = a[i * ld + j]
+            size += <double>a[i * ld + j] * a[i * ld + j]
+    lower_inverse(n, room, n, 1)
+    for i in range(n):
+        for j in range(i + 1):
+            inverse += <double>room[i * n + j] * room[i * n + j]
+    return size * inverse * rcond * rcond < 0.25
+
+
+cdef int full_rank_solution(Py_ssize_t m, Py_ssize_t n, Py_ssize_t columns, real *a, real *x, double rcond) noexcept nogil:
+    cdef Py_ssize_t tall = max(m, n), short = min(m, n), j
+    cdef real *tau = <real *>malloc((short + short * short) * sizeof(real))
+    cdef int found
+    if tau == NULL:
+        return NO_MEMORY
+    found = qr(tall, short, a, tall, tau)
+    if found == 0 and has_full_rank(short, a, tall, tau + short, rcond):
+        found = 1
+        if m >= n:
+            if qr_apply(tall, short, a, tall, tau, True, x, 1, tall, columns):
+                found = NO_MEMORY
+            solve(short, columns, a, 1, tall, True, False, x, 1, tall)
+        else:               # A = R^T Q^T
+            solve(short, columns, a, tall, 1, False, False, x, 1, tall)
+            for j in range(columns):
+                memset(x + j * tall + short, 0, (tall - short) * sizeof(real))
+            if qr_apply(tall, short, a, tall, tau, False, x, 1, tall, columns):
+                found = NO_MEMORY
+    free(tau)
+    return found

@@ -7,6 +7,7 @@
 """
 from fasttensor._core.dtype cimport INT32, COMPLEX64, FLOAT32, real_code, complex_code
 from fasttensor._core.tensor cimport Tensor
+from fasttensor.cpu cimport factor
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:
@@ -207,10 +208,50 @@ cdef void gelsd_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
                                              t.p[2] + b * t.step[2], z.rcond, rank)
 
 
+cdef void full_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Tolerance *z = <Tolerance *>context
+    cdef Task *t = &z.task
+    cdef Py_ssize_t b
+    cdef char *a
+    cdef char *x
+    for b in range(begin, end):
+        if refused(t, b, <Py_ssize_t>t.m * t.n):
+            continue
+        a, x = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
+        if t.code == FLOAT32:
+            t.info[b] = factor.full_rank_solution(t.m, t.n, t.k, <float *>a, <float *>x, z.rcond)
+        else:
+            t.info[b] = factor.full_rank_solution(t.m, t.n, t.k, <double *>a, <double *>x, z.rcond)
+
+
+cdef Tensor by_rank(Tensor x, Tensor y, bint tested, double rcond):
+    """The overwritten y where all the real matrices x have full rank, else None."""
+    cdef Tolerance z
+    cdef Tensor a = columns(x) if x.sizes[x.rank - 2] >= x.sizes[x.rank - 1] else rows(x), b = columns(y), info
+    cdef Py_ssize_t i
+    z.rcond = max(rcond, 1e-15) if tested else -1
+    z.task.code = a.code
+    z.task.m, z.task.n, z.task.k = <int>x.sizes[x.rank - 2], <int>x.sizes[x.rank - 1], <int>b.sizes[b.rank - 2]
+    operand(&z.task, 0, a, 2)
+    operand(&z.task, 1, b, 2)
+    info = run(&z.task, a, full_range)
+    for i in range(info.count):
+        if (<int *>info.ptr)[i] != 1:
+            return None
+    return turned(b)
+
+
 def least_squares(Tensor x, Tensor y, str driver, double rcond):
     """x (m, n) @ s = y, with y given max(m, n) rows: the overwritten y, ranks and singular values (of gelsd, gelss), info."""
     cdef Tolerance z
-    cdef Tensor a = columns(x), b = columns(y), values, ranks
+    cdef Tensor a, b, values, ranks
+    if x.code < COMPLEX64 and driver in ("gels", "gelsy"):      # they have one solution where the rank is full
+        b = by_rank(x, y, driver == "gelsy", rcond)
+        if b is not None:
+            ranks = batch_of(x, 2, INT32, -1, -1)
+            ranks.fill_(min(x.sizes[x.rank - 1], x.sizes[x.rank - 2]))
+            return b, ranks, None, ranks * 0
+    a, b = columns(x), columns(y)
     z.rcond = rcond
     z.task.code = a.code
     z.task.m, z.task.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]

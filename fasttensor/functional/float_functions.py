@@ -208,17 +208,17 @@ def frexp(input, *, out=None):
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {describe(input)}")
     if out is not None:
         refuse_shared("frexp", out, (input,), True)
-    magnitude = input.detach().abs()
-    plain = (magnitude > 0) & F["isfinite"](magnitude)
-    tiny = magnitude < 1e-30 if input.dtype is not DTYPES["float16"] else magnitude < 0
-    shift = 120 if input.dtype is not DTYPES["float16"] else 0
-    scaled = F["where"](tiny, magnitude * 2.0 ** shift, magnitude)
-    exponent = F["floor"](F["log2"](F["where"](plain, scaled, 1.0))) + 1
-    exponent = exponent + (scaled * F["exp2"](-exponent.clamp(-100, 100)) >= 1).to(exponent.dtype) * plain.to(exponent.dtype)
-    exponent = F["where"](tiny, exponent - shift, exponent)
-    exponent = F["where"](plain, exponent, 0.0)
-    half = F["trunc"](exponent / 2)
-    mantissa = input * F["exp2"](-half) * F["exp2"](half - exponent)
+    # the exponent's bits; subnormal numbers are scaled first, those of the halves by becoming float32
+    wide = input.dtype is DTYPES["float64"]
+    x = input if wide else input.float()
+    kind, place, most = (DTYPES["int64"], 52, 0x7ff) if wide else (DTYPES["int32"], 23, 0xff)
+    plain = (x.detach() != 0) & F["isfinite"](x.detach())
+    tiny = x.detach().abs() < 2.0 ** (2 - most // 2 - 1)
+    field = F["where"](tiny, x.detach() * 2.0 ** 64, x.detach()).view(kind) >> place & most
+    exponent = field - most // 2 + 1 - tiny.to(kind) * 64
+    exponent = F["where"](plain, exponent, 0).to(x.dtype)
+    half = F["trunc"](exponent / 2)         # 2 ** exponent may be out of range
+    mantissa = (x * F["exp2"](-half) * F["exp2"](half - exponent)).to(input.dtype)
     return give(out, RESULTS["frexp"](mantissa, exponent.to(DTYPES["int32"])), "frexp", True)
 
 
