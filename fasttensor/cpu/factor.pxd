@@ -1,4 +1,4 @@
-# LU, Cholesky, QR and triangular systems of float32 and float64 in column-major memory, blocked over `multiply`. What returns
+# LU, Cholesky and triangular systems of float32 and float64 in column-major memory, blocked over `multiply`. What returns
 # int returns LAPACK's info, or NO_MEMORY. Columns lie `ld` elements apart.
 
 cdef enum:
@@ -21,13 +21,8 @@ cdef int cholesky(Py_ssize_t n, real *a, Py_ssize_t ld) noexcept nogil
 cdef void lower_inverse(Py_ssize_t n, real *a, Py_ssize_t rs, Py_ssize_t cs) noexcept nogil
 # y (n x n, rows) = (a a^T)^-1 of a lower triangle, which becomes its inverse
 cdef int lower_square(Py_ssize_t n, real *a, Py_ssize_t ld, real *y) noexcept nogil
-# R and reflections below it
-cdef int qr(Py_ssize_t m, Py_ssize_t n, real *a, Py_ssize_t ld, real *tau) noexcept nogil
-# the first n columns of the product of the k reflections in a, in place
-cdef int qr_columns(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, real *a, Py_ssize_t ld, const real *tau) noexcept nogil
-# c (m x columns, any strides) = Q c or Q^T c, Q of k reflections
-cdef int qr_apply(Py_ssize_t m, Py_ssize_t k, const real *a, Py_ssize_t ld, const real *tau, bint transpose,
-                  real *c, Py_ssize_t crs, Py_ssize_t ccs, Py_ssize_t columns) noexcept nogil
-# The solution of least squares (m >= n), or of least norm, in the first n rows of x, which has max(m, n) of them. a: the
-# taller of A and A^T. False: A may not have full rank by `rcond` (negative: none, but its R has a zero), and all is overwritten.
-cdef int full_rank_solution(Py_ssize_t m, Py_ssize_t n, Py_ssize_t columns, real *a, real *x, double rcond) noexcept nogil
+# c = a b, or c -= a b, of any strides
+cdef int product(real *c, Py_ssize_t crs, Py_ssize_t ccs, const real *a, Py_ssize_t ars, Py_ssize_t acs,
+                 const real *b, Py_ssize_t brs, Py_ssize_t bcs, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, bint subtract) noexcept nogil
+# rows that make whole vectors
+cdef Py_ssize_t padded(Py_ssize_t m, real *like) noexcept nogil

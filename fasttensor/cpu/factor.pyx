@@ -1,9 +1,8 @@
 """Factorisations of float32 and float64 matrices, blocked so that most of the work is matrix products.
 
 LU and Cholesky halve the matrix (S. Toledo, "Locality of reference in LU decomposition with partial pivoting") down to
-panels that factor.h computes in registers; QR advances by panels whose reflections are gathered as I - V T V^T
-(R. Schreiber and C. Van Loan, "A storage-efficient WY representation"). Signs, pivots and infos are LAPACK's. The threads
-are those of the products; how a matrix is cut depends on its size alone.
+panels that factor.h computes in registers. Pivots and infos are LAPACK's. The threads are those of the products; how a
+matrix is cut depends on its size alone.
 """
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
@@ -23,12 +22,6 @@ cdef extern from "factor.h":
     void ft_exchange_f64(double *a, Py_ssize_t lda, Py_ssize_t n, const int *pivots, Py_ssize_t first, Py_ssize_t count) noexcept nogil
     int ft_cholesky_f32(float *w, Py_ssize_t ldw, Py_ssize_t n) noexcept nogil
     int ft_cholesky_f64(double *w, Py_ssize_t ldw, Py_ssize_t n) noexcept nogil
-    void ft_qr_f32(float *w, Py_ssize_t ldw, Py_ssize_t m, Py_ssize_t n, float *tau, float *v) noexcept nogil
-    void ft_qr_f64(double *w, Py_ssize_t ldw, Py_ssize_t m, Py_ssize_t n, double *tau, double *v) noexcept nogil
-    void ft_q_f32(float *w, Py_ssize_t ldw, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const float *tau, float *v) noexcept nogil
-    void ft_q_f64(double *w, Py_ssize_t ldw, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const double *tau, double *v) noexcept nogil
-    void ft_compact_f32(float *g, Py_ssize_t n, const float *tau) noexcept nogil
-    void ft_compact_f64(double *g, Py_ssize_t n, const double *tau) noexcept nogil
     void ft_solve_f32(Py_ssize_t n, Py_ssize_t columns, const float *a, Py_ssize_t ars, Py_ssize_t acs, int upper, int unit,
                       float *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil
     void ft_solve_f64(Py_ssize_t n, Py_ssize_t columns, const double *a, Py_ssize_t ars, Py_ssize_t acs, int upper, int unit,
@@ -44,11 +37,11 @@ cdef inline Py_ssize_t rounded(Py_ssize_t n, Py_ssize_t unit) noexcept nogil:
     return (n + unit - 1) // unit * unit
 
 
-cdef inline Py_ssize_t padded(Py_ssize_t m, real *like) noexcept nogil:
+cdef Py_ssize_t padded(Py_ssize_t m, real *like) noexcept nogil:
     return rounded(m, 64 // <Py_ssize_t>sizeof(real))
 
 
-cdef inline int product(real *c, Py_ssize_t crs, Py_ssize_t ccs, const real *a, Py_ssize_t ars, Py_ssize_t acs,
+cdef int product(real *c, Py_ssize_t crs, Py_ssize_t ccs, const real *a, Py_ssize_t ars, Py_ssize_t acs,
                         const real *b, Py_ssize_t brs, Py_ssize_t bcs, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, bint subtract) noexcept nogil:
     """c = a b, or c -= a b."""
     cdef Product g
@@ -250,204 +243,3 @@ cdef int lower_square(Py_ssize_t n, real *a, Py_ssize_t ld, real *y) noexcept no
         for j in range(i):
             y[j * n + i] = y[i * n + j]
     return 0
-
-
-# Memory for a panel of reflections and its products with `columns` others.
-cdef struct Reflections:
-    char *vectors           # padded columns
-    char *one               # a padded column
-    char *t                 # the triangle
-    char *products
-    char *turned            # the triangle's products
-
-
-cdef bint reserve(Reflections *r, Py_ssize_t m, Py_ssize_t columns, Py_ssize_t size) noexcept nogil:
-    cdef Py_ssize_t ldw = rounded(m, 64 // size)
-    r.vectors = <char *>malloc(((FT_PANEL + 1) * ldw + FT_PANEL * FT_PANEL + 2 * FT_PANEL * columns) * size)
-    r.one = r.vectors + FT_PANEL * ldw * size
-    r.t = r.one + ldw * size
-    r.products = r.t + FT_PANEL * FT_PANEL * size
-    r.turned = r.products + FT_PANEL * columns * size
-    return r.vectors != NULL
-
-
-cdef int gather(Reflections *r, Py_ssize_t m, Py_ssize_t count, const real *tau) noexcept nogil:
-    """Makes V (ones on the diagonal, zeros above it) and T from the reflections in r.vectors."""
-    cdef real *v = <real *>r.vectors
-    cdef real *t = <real *>r.t
-    cdef Py_ssize_t i, j, ldw = padded(m, v)
-    for j in range(count):
-        for i in range(min(j, m)):
-            v[j * ldw + i] = 0
-        if j < m:
-            v[j * ldw + j] = 1
-    if product(t, count, 1, v, ldw, 1, v, 1, ldw, count, count, m, False):
-        return NO_MEMORY
-    if real is float:
-        ft_compact_f32(t, count, tau)
-    else:
-        ft_compact_f64(t, count, tau)
-    return 0
-
-
-cdef int apply_panel(Reflections *r, Py_ssize_t m, Py_ssize_t count, bint transpose, real *c, Py_ssize_t crs, Py_ssize_t ccs,
-                     Py_ssize_t columns) noexcept nogil:
-    """c -= V T V^T c, or with T^T."""
-    cdef const real *v = <const real *>r.vectors
-    cdef const real *t = <const real *>r.t
-    cdef real *w = <real *>r.products
-    cdef real *z = <real *>r.turned
-    cdef Py_ssize_t ldw = padded(m, w)
-    if columns == 0:
-        return 0
-    if product(w, columns, 1, v, ldw, 1, c, crs, ccs, count, columns, m, False):
-        return NO_MEMORY
-    if product(z, columns, 1, t, 1 if transpose else count, count if transpose else 1, w, columns, 1, count, columns, count, False):
-        return NO_MEMORY
-    return NO_MEMORY if product(c, crs, ccs, v, 1, ldw, z, columns, 1, m, columns, count, True) else 0
-
-
-cdef int qr(Py_ssize_t m, Py_ssize_t n, real *a, Py_ssize_t ld, real *tau) noexcept nogil:
-    cdef Reflections r
-    cdef Py_ssize_t j = 0, count, ldw, most = min(m, n)
-    cdef real *at
-    cdef real *w
-    cdef int failed = 0
-    if most == 0:
-        return 0
-    if not reserve(&r, m, n, sizeof(real)):
-        return NO_MEMORY
-    w = <real *>r.vectors
-    while j < most and not failed:
-        count, at = min(FT_PANEL, most - j), a + j * (ld + 1)
-        ldw = padded(m - j, a)
-        if real is float:
-            pad_f32(w, ldw, at, ld, m - j, count)
-            ft_qr_f32(w, ldw, m - j, count, tau + j, <float *>r.one)
-            unpad_f32(at, ld, w, ldw, m - j, count)
-        else:
-            pad_f64(w, ldw, at, ld, m - j, count)
-            ft_qr_f64(w, ldw, m - j, count, tau + j, <double *>r.one)
-            unpad_f64(at, ld, w, ldw, m - j, count)
-        if j + count < n:
-            failed = gather(&r, m - j, count, tau + j)
-            if not failed:
-                failed = apply_panel(&r, m - j, count, True, at + count * ld, 1, ld, n - j - count)
-        j += count
-    free(r.vectors)
-    return failed
-
-
-cdef int qr_columns(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, real *a, Py_ssize_t ld, const real *tau) noexcept nogil:
-    cdef Reflections r
-    cdef Py_ssize_t i, j, count, ldw
-    cdef real *at
-    cdef real *w
-    cdef int failed = 0
-    if m == 0 or n == 0:
-        return 0
-    if not reserve(&r, m, n, sizeof(real)):
-        return NO_MEMORY
-    w = <real *>r.vectors
-    if n <= FT_PANEL:
-        ldw = padded(m, a)
-        if real is float:
-            pad_f32(w, ldw, a, ld, m, k)
-            ft_q_f32(w, ldw, m, n, k, tau, <float *>r.one)
-            unpad_f32(a, ld, w, ldw, m, n)
-        else:
-            pad_f64(w, ldw, a, ld, m, k)
-            ft_q_f64(w, ldw, m, n, k, tau, <double *>r.one)
-            unpad_f64(a, ld, w, ldw, m, n)
-        free(r.vectors)
-        return 0
-    for i in range(k, n):
-        memset(a + i * ld, 0, m * sizeof(real))
-        a[i * (ld + 1)] = 1
-    j = (k - 1) // FT_PANEL * FT_PANEL if k else -1
-    while j >= 0 and not failed:
-        count, at = min(FT_PANEL, k - j), a + j * (ld + 1)
-        ldw = padded(m - j, a)
-        if real is float:
-            pad_f32(w, ldw, at, ld, m - j, count)
-        else:
-            pad_f64(w, ldw, at, ld, m - j, count)
-        failed = gather(&r, m - j, count, tau + j)
-        for i in range(j, j + count):
-            memset(a + i * ld, 0, m * sizeof(real))
-            a[i * (ld + 1)] = 1
-        if not failed:
-            failed = apply_panel(&r, m - j, count, False, at, 1, ld, n - j)
-        j -= FT_PANEL
-    free(r.vectors)
-    return failed
-
-
-cdef int qr_apply(Py_ssize_t m, Py_ssize_t k, const real *a, Py_ssize_t ld, const real *tau, bint transpose,
-                  real *c, Py_ssize_t crs, Py_ssize_t ccs, Py_ssize_t columns) noexcept nogil:
-    cdef Reflections r
-    cdef Py_ssize_t j, count, ldw, panel, panels = (k + FT_PANEL - 1) // FT_PANEL
-    cdef real *w
-    cdef int failed = 0
-    if m == 0 or columns == 0 or k == 0:
-        return 0
-    if not reserve(&r, m, columns, sizeof(real)):
-        return NO_MEMORY
-    w = <real *>r.vectors
-    for panel in range(panels):
-        j = FT_PANEL * (panel if transpose else panels - 1 - panel)
-        count, ldw = min(FT_PANEL, k - j), padded(m - j, w)
-        if real is float:
-            pad_f32(w, ldw, a + j * (ld + 1), ld, m - j, count)
-        else:
-            pad_f64(w, ldw, a + j * (ld + 1), ld, m - j, count)
-        failed = gather(&r, m - j, count, tau + j)
-        if not failed:
-            failed = apply_panel(&r, m - j, count, transpose, c + j * crs, crs, ccs, columns)
-        if failed:
-            break
-    free(r.vectors)
-    return failed
-
-
-cdef bint has_full_rank(Py_ssize_t n, const real *a, Py_ssize_t ld, real *room, double rcond) noexcept nogil:
-    """Whether R's least singular value over its greatest exceeds rcond: it is at least 1 / (|R| |R^-1|), with Frobenius' norms."""
-    cdef Py_ssize_t i, j
-    cdef double size = 0, inverse = 0
-    for i in range(n):
-        if a[i * (ld + 1)] == 0:
-            return False
-    if rcond < 0:
-        return True
-    for i in range(n):
-        for j in range(i + 1):
-            room[i * n + j] = a[i * ld + j]
-            size += <double>a[i * ld + j] * a[i * ld + j]
-    lower_inverse(n, room, n, 1)
-    for i in range(n):
-        for j in range(i + 1):
-            inverse += <double>room[i * n + j] * room[i * n + j]
-    return size * inverse * rcond * rcond < 0.25
-
-
-cdef int full_rank_solution(Py_ssize_t m, Py_ssize_t n, Py_ssize_t columns, real *a, real *x, double rcond) noexcept nogil:
-    cdef Py_ssize_t tall = max(m, n), short = min(m, n), j
-    cdef real *tau = <real *>malloc((short + short * short) * sizeof(real))
-    cdef int found
-    if tau == NULL:
-        return NO_MEMORY
-    found = qr(tall, short, a, tall, tau)
-    if found == 0 and has_full_rank(short, a, tall, tau + short, rcond):
-        found = 1
-        if m >= n:
-            if qr_apply(tall, short, a, tall, tau, True, x, 1, tall, columns):
-                found = NO_MEMORY
-            solve(short, columns, a, 1, tall, True, False, x, 1, tall)
-        else:               # A = R^T Q^T
-            solve(short, columns, a, tall, 1, False, False, x, 1, tall)
-            for j in range(columns):
-                memset(x + j * tall + short, 0, (tall - short) * sizeof(real))
-            if qr_apply(tall, short, a, tall, tau, False, x, 1, tall, columns):
-                found = NO_MEMORY
-    free(tau)
-    return found

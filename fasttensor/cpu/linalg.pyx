@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT32, COMPLEX64, ITEMSIZE
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, new_tensor
-from fasttensor.cpu cimport factor
+from fasttensor.cpu cimport factor, factor_qr
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:
@@ -250,9 +250,9 @@ cdef void geqrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     for b in range(begin, end):
         a, tau = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
         if t.code == FLOAT32:
-            t.info[b] = factor.qr(t.m, t.n, <float *>a, t.m, <float *>tau)
+            t.info[b] = factor_qr.qr(t.m, t.n, <float *>a, t.m, <float *>tau)
         elif t.code == FLOAT64:
-            t.info[b] = factor.qr(t.m, t.n, <double *>a, t.m, <double *>tau)
+            t.info[b] = factor_qr.qr(t.m, t.n, <double *>a, t.m, <double *>tau)
         else:
             t.info[b] = (<geqrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, a, lead(t.m), tau)
 
@@ -278,9 +278,9 @@ cdef void orgqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     for b in range(begin, end):
         a, tau = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
         if t.code == FLOAT32:
-            t.info[b] = factor.qr_columns(t.m, t.n, t.k, <float *>a, t.m, <float *>tau)
+            t.info[b] = factor_qr.qr_columns(t.m, t.n, t.k, <float *>a, t.m, <float *>tau)
         elif t.code == FLOAT64:
-            t.info[b] = factor.qr_columns(t.m, t.n, t.k, <double *>a, t.m, <double *>tau)
+            t.info[b] = factor_qr.qr_columns(t.m, t.n, t.k, <double *>a, t.m, <double *>tau)
         else:
             t.info[b] = (<orgqr_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.k, a, lead(t.m), tau)
 
@@ -309,13 +309,13 @@ cdef void ormqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     for b in range(begin, end):
         a, tau, c = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1], t.p[2] + b * t.step[2]
         if t.code == FLOAT32 and left:
-            t.info[b] = factor.qr_apply(m, t.k, <float *>a, t.ld, <float *>tau, transpose, <float *>c, 1, m, n)
+            t.info[b] = factor_qr.qr_apply(m, t.k, <float *>a, t.ld, <float *>tau, transpose, <float *>c, 1, m, n)
         elif t.code == FLOAT32:         # c Q is the transpose of Q^T c^T
-            t.info[b] = factor.qr_apply(n, t.k, <float *>a, t.ld, <float *>tau, not transpose, <float *>c, m, 1, m)
+            t.info[b] = factor_qr.qr_apply(n, t.k, <float *>a, t.ld, <float *>tau, not transpose, <float *>c, m, 1, m)
         elif t.code == FLOAT64 and left:
-            t.info[b] = factor.qr_apply(m, t.k, <double *>a, t.ld, <double *>tau, transpose, <double *>c, 1, m, n)
+            t.info[b] = factor_qr.qr_apply(m, t.k, <double *>a, t.ld, <double *>tau, transpose, <double *>c, 1, m, n)
         elif t.code == FLOAT64:
-            t.info[b] = factor.qr_apply(n, t.k, <double *>a, t.ld, <double *>tau, not transpose, <double *>c, m, 1, m)
+            t.info[b] = factor_qr.qr_apply(n, t.k, <double *>a, t.ld, <double *>tau, not transpose, <double *>c, m, 1, m)
         else:
             t.info[b] = (<ormqr_fn>t.fn)(COLUMN_MAJOR, t.f1, t.f2, t.m, t.n, t.k, a, t.ld, tau, c, lead(t.m))
 

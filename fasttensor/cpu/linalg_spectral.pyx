@@ -7,7 +7,7 @@
 """
 from fasttensor._core.dtype cimport INT32, COMPLEX64, FLOAT32, real_code, complex_code
 from fasttensor._core.tensor cimport Tensor
-from fasttensor.cpu cimport factor
+from fasttensor.cpu cimport factor_qr
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:
@@ -219,9 +219,9 @@ cdef void full_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             continue
         a, x = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
         if t.code == FLOAT32:
-            t.info[b] = factor.full_rank_solution(t.m, t.n, t.k, <float *>a, <float *>x, z.rcond)
+            t.info[b] = factor_qr.full_rank_solution(t.m, t.n, t.k, <float *>a, <float *>x, z.rcond)
         else:
-            t.info[b] = factor.full_rank_solution(t.m, t.n, t.k, <double *>a, <double *>x, z.rcond)
+            t.info[b] = factor_qr.full_rank_solution(t.m, t.n, t.k, <double *>a, <double *>x, z.rcond)
 
 
 cdef Tensor by_rank(Tensor x, Tensor y, bint tested, double rcond):
