@@ -42,7 +42,7 @@ cdef Py_ssize_t padded(Py_ssize_t m, real *like) noexcept nogil:
 
 
 cdef int product(real *c, Py_ssize_t crs, Py_ssize_t ccs, const real *a, Py_ssize_t ars, Py_ssize_t acs,
-                        const real *b, Py_ssize_t brs, Py_ssize_t bcs, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, bint subtract) noexcept nogil:
+                 const real *b, Py_ssize_t brs, Py_ssize_t bcs, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, bint subtract) noexcept nogil:
     """c = a b, or c -= a b."""
     cdef Product g
     start_product(&g, 8 if real is float else 9, m, n, k)
