@@ -322,3 +322,16 @@ def test_least_squares_without_full_rank():
     assert L.lstsq(near.double(), ft.ones(3, 1).double(), rcond=1e-8).rank.item() == 1
     both = L.lstsq(ft.stack((near.double(), ft.eye(3, 2, dtype=ft.float64))), ft.ones(2, 3, 1).double(), rcond=1e-8)
     assert both.rank.tolist() == [1, 2] and both.solution[1].flatten().tolist() == pytest.approx([1, 1])
+
+
+def test_determinants_have_gradients_with_and_without_an_inverse():
+    a = blocked(40, 40, ft.float64) / 10
+    a.requires_grad_()
+    y = L.det(a)
+    g, = ft.autograd.grad(y, a, ft.ones_like(y))
+    same(g / float(y), L.inv(a.detach()).mT, 10)
+    b = ft.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1e-30]]], dtype=ft.float64, requires_grad=True)
+    L.det(b).sum().backward()
+    same(b.grad, ft.tensor([[[4.0, -2.0], [-2.0, 1.0]], [[4.0, -3.0], [-2.0, 1.0]], [[1e-30, 0.0], [0.0, 1.0]]], dtype=ft.float64))
+    each = ft.func.vmap(ft.func.grad(L.det))(b.detach())
+    same(each, b.grad)

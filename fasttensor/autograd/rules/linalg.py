@@ -6,6 +6,7 @@ algorithmic differentiation in the forward and reverse mode" (LU, QR) and I. Mur
 Cholesky decomposition".
 """
 from fasttensor._core.dispatch import backend
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.rule import Rule, apply, recording
 
 
@@ -218,14 +219,15 @@ class Det(Rule):
     @staticmethod
     def forward(ctx, a):
         lu, pivots, _ = backend(a).getrf(a, True)
-        y = diagonal(lu).prod(-1) * parity(pivots).to(a.dtype)
-        ctx.save(a, y)
+        pivot = diagonal(lu)
+        y = pivot.prod(-1) * parity(pivots).to(a.dtype)
+        ctx.save(a, y, pivot)
         return y
 
     @staticmethod
     def backward(ctx, g):
-        a, y = ctx.saved
-        if recording():
+        a, y, pivot = ctx.saved
+        if recording() or invertible(a, y, pivot):
             factor = (g * conj(y)).unsqueeze(-1).unsqueeze(-1)
             return factor * apply(InvEx, a)[0].mH
         # cofactors by singular values are finite where A has no inverse
@@ -233,6 +235,16 @@ class Det(Rule):
         others = without_one(s).to(a.dtype)
         turn = apply(Det, u @ vh)
         return (u * others.unsqueeze(-2)) @ vh * (g * turn if not a.is_complex() else g * conj(turn)).unsqueeze(-1).unsqueeze(-1)
+
+
+def invertible(a, det, pivot):
+    """Whether no matrix is near one without an inverse, as far as the pivots of its LU and the range of its determinant tell."""
+    if a.is_meta or a.numel() == 0:
+        return False
+    size = pivot.abs()
+    near = size.amin(-1) <= size.amax(-1) * (1e-3 if a.dtype.name in ("float32", "complex64") else 1e-9)
+    lost = (det == 0) | det.isfinite().logical_not()
+    return not bool(all_samples(near | lost).any())
 
 
 def conj(x):
