@@ -10,6 +10,7 @@ from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_view, describe
 from fasttensor.cpu.blas cimport symbol
+from fasttensor.cpu.factor cimport NO_MEMORY
 
 cdef dict FOUND = {}
 cdef str LETTERS = "sdcz"
@@ -95,9 +96,13 @@ cdef Tensor run(Task *t, Tensor a, void (*body)(void *, Py_ssize_t, Py_ssize_t) 
     cdef Tensor info = batch_of(a, 2, INT32, -1, -1)
     cdef double work = <double>a.sizes[a.rank - 2] * a.sizes[a.rank - 1] * (a.sizes[a.rank - 1] + 8)
     cdef Py_ssize_t grain = 1 if work > 1e5 else <Py_ssize_t>(1e5 / (work + 1)) + 1
+    cdef Py_ssize_t i
     memset(info.ptr, 0, info.count * 4)
     t.info = <int *>info.ptr
     if info.count and a.count:
         with nogil:
             parallel_for(info.count, grain, body, t)
+        for i in range(info.count):
+            if t.info[i] == NO_MEMORY:
+                raise MemoryError(f"linalg: no memory to work on {describe(a)}")
     return info

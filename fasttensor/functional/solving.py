@@ -287,6 +287,13 @@ def check_reflectors(name, input, tau):
         raise RuntimeError(f"{name}: Expected input and tau to be on the same device")
 
 
+def refused_as_nan(y, info):
+    """What complex matrices that LAPACK refuses, as they hold NaN, have for a product; real ones are not refused."""
+    if info is None or not y.is_complex() or info.is_meta or not bool((all_samples(info) < 0).any()):
+        return y
+    return y * float("nan")
+
+
 def householder_product(A, tau, *, out=None):
     """The first n columns of the product of Householder reflections, given as `geqrf` gives them. A: (..., m, n), n <= m.
 
@@ -308,7 +315,7 @@ def product(name, A, tau, out):
         y = reflections(A, tau, start)
         return deliver(name, out, y)
     y, info = backend(A).orgqr(A, tau)
-    return deliver(name, out, y if info.is_meta or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
+    return deliver(name, out, refused_as_nan(y, info), True)
 
 
 def orgqr(input, tau, *, out=None):
@@ -346,7 +353,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     if needs_history(input, tau, other):
         return deliver(name, out, reflections(input, tau, other, bool(left), bool(transpose)), True)
     y, info = backend(input).ormqr(input, tau, other, bool(left), bool(transpose))
-    return deliver(name, out, y if info is None or info.is_meta or not bool((all_samples(info) < 0).any()) else y * float("nan"), True)
+    return deliver(name, out, refused_as_nan(y, info), True)
 
 
 def tensorinv(A, ind=2, *, out=None):

@@ -294,8 +294,9 @@ class Qr(Rule):
         ctx.mode = mode
         kernels = backend(a)
         packed, tau, info = kernels.geqrf(a)
-        bad = (info < 0).reshape(info.shape + (1, 1))
-        nan = not info.is_meta and bool((info < 0).any())
+        # LAPACK, which has the complex ones, refuses NaN
+        nan = a.is_complex() and not info.is_meta and bool((info < 0).any())
+        bad = (info < 0).reshape(info.shape + (1, 1)) if nan else None
         packed = packed.masked_fill(bad, float("nan")) if nan else packed
         r = (packed if mode == "complete" else packed[..., :k, :]).triu()
         if mode == "r":
