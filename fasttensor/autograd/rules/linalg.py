@@ -119,8 +119,8 @@ def join(a, b, dim):
 
 def permutation(pivots, m, dtype):
     """P of A = P L U: its column i has its one in the row that pivoting brought to row i."""
-    order = backend(pivots).row_order(pivots, m).long()
-    return (order.unsqueeze(-2) == backend(pivots).row_order(pivots[..., :0], m).long().unsqueeze(-1)).to(dtype)
+    order = backend(pivots).row_order(pivots, m)
+    return (order.unsqueeze(-2) == backend(pivots).row_order(pivots[..., :0], m).unsqueeze(-1)).to(dtype)
 
 
 def without_singular(x, info):
