@@ -89,7 +89,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     else:
         found = sweep(outs, gradients, keep, create_graph, ins, False, "grad", bool(allow_unused or materialize_grads))
     if materialize_grads:
-        from fasttensor.functional.creation_like import zeros_like
+        from fasttensor import zeros_like
         found = [zeros_like(t) if g is None else g for t, g in zip(ins, found)]
     return tuple(found)
 
