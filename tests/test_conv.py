@@ -184,6 +184,21 @@ def test_not_finite_stays_where_it_is():
     assert np.isinf(y[0, :, 9:12, 9:12]).all()
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_weight_that_is_not_finite_reaches_its_products_only(value):
+    """The transform of weights notices one, of any tap, in a layer and in the gradient of its input."""
+    x, w = values((2, 17, 24, 24), "float32"), values((19, 17, 3, 3), "float32")
+    w[18, 16, 1, 2] = value
+    tx = ft.tensor(x, requires_grad=True)
+    y = F.conv2d(tx, ft.tensor(w), padding=1)
+    bad = ~np.isfinite(y.detach().numpy())
+    assert not bad[:, :18].any() and bad[:, 18, :, :-1].all()
+    g = np.zeros(y.shape, "float32")
+    g[:, 18, 5, 6] = 1
+    y.backward(ft.tensor(g))
+    assert np.isfinite(tx.grad.numpy()[:, :16]).all() and not np.isfinite(tx.grad.numpy()[:, 16, 5, 7]).any()
+
+
 def test_same_padding():
     x, w = values((1, 2, 7)), values((3, 2, 4))
     want = reference(np.pad(x, [(0, 0), (0, 0), (1, 2)]), w, None, (1, 2, 3, 1, (10,), (4,), (1,), (0,), (1,)))
