@@ -32,13 +32,15 @@ NAMESPACE = Names()                 # functions over Tensors for double backward
 
 cdef int _row, _kind
 for _row in range(FT_NOPS):
-    LABELS.append(tuple([rows[_row].label[_kind].decode() for _kind in range(3)]))
+    LABELS.extend([rows[_row].label[_kind].decode() for _kind in range(3)])
 
 
 cdef str label_of(int op, Tensor x, Tensor z, Tensor w):
     """The node's name, which for a few rows tells a tensor operand from a number."""
-    cdef Tensor last = x if rows[op].nin == 1 else z if rows[op].nin == 2 else w
-    return <str>(<tuple>LABELS[op])[0 if last is None else 1 if x is not None else 2]
+    cdef int nin = rows[op].nin, kind = 0
+    if nin == 1 or (z if nin == 2 else w) is not None:
+        kind = 1 if x is not None else 2
+    return <str>LABELS[3 * op + kind]
 
 
 cdef Tensor empty_as(Tensor x, int code):
