@@ -6,6 +6,7 @@ import pytest
 
 import fasttensor
 import fasttensor as torch
+from fasttensor._optable.table import OPS
 from helpers import assert_close, oracle
 
 # expression of x, y (2, 3) and m (3, 2): PyTorch's class of the last operation, and the names of what it saves (those that both have)
@@ -230,3 +231,40 @@ def test_calls_of_hooks(text):
 @pytest.mark.parametrize("text", COUNTS)
 def test_calls_of_hooks_against_pytorch(text):
     assert count_hooks(oracle(), text) == COUNTS[text]
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if not op.private and any(op.gradients) and "torch" in op.namespaces and op.method], ids=lambda op: op.name)
+def test_rows_unpack_once(op):
+    """Every row of the table, all of whose operands require gradients: as many calls of one hook as of the other."""
+    calls = {"pack": 0, "unpack": 0}
+
+    def count(name):
+        def hook(t):
+            calls[name] += 1
+            return t
+        return hook
+    low, high = op.domain
+    dtype = torch.float64 if "float64" in op.dtypes else torch.complex128
+    given = [torch.tensor([True, False]) if n in op.mask else torch.tensor([0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high], dtype=dtype).requires_grad_()
+             for n in op.inputs]
+    params = [1.0 if v is None else v for v in op.params.values()]
+    function = getattr(torch, op.name)
+    with torch.autograd.graph.saved_tensors_hooks(count("pack"), count("unpack")):
+        if op.params_first:
+            y = function(*map(int, params), *given)
+        elif op.keyword_params:
+            y = function(*given, **dict(zip(op.params, params)))
+        else:
+            y = function(*given, *params)
+    if y.requires_grad:
+        y.backward(torch.ones_like(y))
+    assert calls["pack"] == calls["unpack"], calls
+
+
+def test_reduced_products_unpack_once():
+    x, src = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True)
+    calls = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: calls.append("pack") or t, lambda t: calls.append("unpack") or t):
+        y = x.scatter_reduce(0, torch.tensor([0, 0]), src, "prod")
+    y.sum().backward()
+    assert calls == ["pack"] * 4 + ["unpack"] * 4 and x.grad.tolist() == [12.0, 1.0]

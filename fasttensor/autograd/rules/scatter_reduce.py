@@ -54,7 +54,7 @@ class ScatterReduce(Rule):
     def backward(ctx, g):
         from fasttensor.autograd.rules.index import put_in_corner
         dim, reduce, include_self = ctx.dim, ctx.reduce, ctx.include_self
-        index = ctx.saved[0]
+        index, *rest = ctx.saved
         corner = tuple(slice(0, n) for n in index.shape)
         partial = index.dim() and index.shape != ctx.src_shape
         if reduce in ("sum", "mean"):
@@ -62,7 +62,7 @@ class ScatterReduce(Rule):
                 g = g / counts_of(g, dim, index, include_self).detach()
             grad_x, grad_src = g, g.gather(dim, index)
         else:
-            _, x, src, y = ctx.saved
+            x, src, y = rest
             src = src[corner] if partial else src
             if reduce == "prod":
                 grad_x, grad_src = prod_gradients(g, x, dim, index, src, y, include_self)
