@@ -122,3 +122,24 @@ def test_batch_norm_of_rows_keeps_its_digits(shape, offset):
     bound = 3e-6 + 6e-7 * offset
     assert float((got.double() - from_oracle(want.detach())).abs().max()) < bound
     assert float((ours.grad.double() - from_oracle(wide.grad)).abs().max()) < bound
+
+
+def test_vander_and_tensordot():
+    torch = oracle()
+    for x in (torch.randn(7, dtype=torch.float64), torch.randint(-3, 4, (6,))):
+        for n in (0, 1, 2, 5, None):
+            for rising in (False, True):
+                want, got = torch.vander(x, n, rising), ft.vander(from_oracle(x), n, rising)
+                assert tuple(got.shape) == tuple(want.shape)
+                assert_close(got, want)
+    v = ft.tensor([0.0, 1.5, -2.0], dtype=ft.float64, requires_grad=True)
+    assert ft.linalg.vander(v, N=4).tolist() == [[1, 0, 0, 0], [1, 1.5, 2.25, 3.375], [1, -2, 4, -8]]
+    assert ft.autograd.gradcheck(lambda t: ft.linalg.vander(t, N=4), (v,)) and ft.autograd.gradgradcheck(lambda t: ft.linalg.vander(t, N=4), (v,))
+    a, b = torch.randn(3, 4, 5, 2, dtype=torch.float64), torch.randn(4, 5, 3, 2, dtype=torch.float64)
+    for dims in (0, ([1, 2], [0, 1]), ([0, -1], [2, 3]), ([3], [3]), ([], [])):
+        assert_close(ft.tensordot(from_oracle(a), from_oracle(b), dims), torch.tensordot(a, b, dims))
+    assert_close(ft.tensordot(from_oracle(a[:, :1]), from_oracle(b), ([1, 2], [0, 1])), torch.tensordot(a[:, :1], b, ([1, 2], [0, 1])))
+    assert ft.tensordot(ft.tensor([[1.0, 2.0]]), ft.tensor([[3.0], [4.0]]), 1).tolist() == [[11.0]]
+    for dims in (1, ([0, 0], [0, 2]), ([4], [0])):
+        with pytest.raises((RuntimeError, IndexError)):
+            ft.tensordot(from_oracle(a), from_oracle(b), dims)

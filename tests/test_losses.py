@@ -183,3 +183,17 @@ def test_ctc_of_many_sizes(sizes, dtype):
     want.sum().backward()
     got.sum().backward()
     assert_close(ours.grad, theirs.grad, atol=1e-4 if dtype is torch.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(5, 7), (3, 7, 4), (20, 3, 1000), (2, 5, 0)])
+def test_nll_loss_of_many_targets(shape, reduction):
+    x, t = torch.randn(shape), torch.randint(0, shape[1], shape[:1] + shape[2:])
+    for options in ({}, {"weight": torch.rand(shape[1])}, {"weight": torch.rand(shape[1]), "ignore_index": 1}):
+        theirs, ours = x.clone().requires_grad_(), from_oracle(x).requires_grad_()
+        want = TF.nll_loss(theirs, t, reduction=reduction, **options)
+        got = F.nll_loss(ours, from_oracle(t), reduction=reduction, **{k: from_oracle(v) for k, v in options.items()})
+        want.sum().backward()
+        got.sum().backward()
+        assert_close(got, want)
+        assert_close(ours.grad, theirs.grad)

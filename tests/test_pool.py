@@ -304,3 +304,22 @@ def test_means_of_windows_as_wide_as_the_input(shape, kernel, stride, dtype):
     if dtype is not ft.int64:
         mean = x.reshape(2, 3, -1).mean(-1)
         assert np.allclose(whole(t, 1).double().numpy().reshape(2, 3), mean, rtol=4e-3 if dtype is ft.bfloat16 else 1e-6)
+
+
+@pytest.mark.parametrize("nd", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(7, 9, 700), (5, 6, 13), (1, 3, 4)])
+def test_means_of_windows_against_pytorch(nd, sizes):
+    from helpers import assert_close, from_oracle, oracle
+    torch = oracle()
+    x = torch.randn((2, 3) + sizes[-nd:], dtype=torch.float64)
+    calls = [("avg", (k, s, p, ceil, count)) for k in (1, 2, 3) for s in (1, 2, 5) for p in (0, 1) for ceil in (False, True)
+             for count in (False, True) if 2 * p <= k and min(sizes[-nd:]) >= k]
+    for name, arguments in [*calls, *[("adaptive_avg", (n,)) for n in (1, 2, 3, 5)]]:
+        theirs, ours = x.clone().requires_grad_(), from_oracle(x).requires_grad_()
+        want = getattr(torch.nn.functional, f"{name}_pool{nd}d")(theirs, *arguments)
+        got = getattr(F, f"{name}_pool{nd}d")(ours, *arguments)
+        g = torch.randn_like(want)
+        want.backward(g)
+        got.backward(from_oracle(g))
+        assert_close(got, want)
+        assert_close(ours.grad, theirs.grad)

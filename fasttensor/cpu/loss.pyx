@@ -29,28 +29,102 @@ cdef inline void put(Tensor x, Py_ssize_t i, double v) noexcept nogil:
         (<float *>x.ptr)[i] = <float>v
 
 
+cdef enum:
+    PIECE = 1 << 13         # targets of one task
+
+
+cdef struct Nll:
+    const char *x
+    const char *weight
+    char *out               # losses of reduction "none" or the gradient of x
+    const char *scales      # the incoming gradients of reduction "none", or NULL
+    const int64_t *at
+    double *sums            # [pieces][2]: losses and weights
+    double scale
+    int64_t ignore
+    Py_ssize_t classes, inner
+    bint wide, back
+
+
+cdef inline double read(const char *p, Py_ssize_t i, bint wide) noexcept nogil:
+    return (<const double *>p)[i] if wide else (<const float *>p)[i]
+
+
+cdef void nll_piece(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Nll *s = <Nll *>context
+    cdef Py_ssize_t i, place
+    cdef double total = 0, divisor = 0, k, v
+    cdef Py_ssize_t n = begin // s.inner, j = begin % s.inner       # of the sample, and within it
+    for i in range(begin, end):
+        v = k = 0
+        if s.at[i] != s.ignore:
+            k = read(s.weight, s.at[i], s.wide) if s.weight != NULL else 1
+            place = (n * s.classes + s.at[i]) * s.inner + j
+            if s.back:
+                v = -k * (s.scale if s.scales == NULL else read(s.scales, i, s.wide))
+                if s.wide:
+                    (<double *>s.out)[place] = v
+                else:
+                    (<float *>s.out)[place] = <float>v
+            else:
+                v = -k * read(s.x, place, s.wide)
+        if not s.back and s.out != NULL:
+            if s.wide:
+                (<double *>s.out)[i] = v
+            else:
+                (<float *>s.out)[i] = <float>v
+        total += v
+        divisor += k
+        j += 1
+        if j == s.inner:
+            j, n = 0, n + 1
+    if s.sums != NULL:
+        i = begin // PIECE
+        s.sums[2 * i], s.sums[2 * i + 1] = total, divisor
+
+
+cdef Nll described(Tensor x, Tensor target, Tensor weight, int64_t ignore) except *:
+    cdef Nll s
+    cdef Py_ssize_t i
+    cdef bint bad = False
+    s.at, s.ignore, s.classes = <const int64_t *>target.ptr, ignore, x.sizes[1]
+    s.inner = target.count // x.sizes[0] if x.sizes[0] else 0
+    s.wide = x.code == FLOAT64
+    s.weight = weight.ptr if weight is not None else NULL
+    s.out, s.scales, s.sums, s.scale, s.back = NULL, NULL, NULL, 1, False
+    for i in range(target.count):
+        bad |= (s.at[i] < 0 or s.at[i] >= s.classes) and s.at[i] != ignore
+    if bad:
+        for i in range(target.count):
+            if (s.at[i] < 0 or s.at[i] >= s.classes) and s.at[i] != ignore:
+                raise IndexError(f"nll_loss: Target {s.at[i]} is out of bounds for {s.classes} classes; use ignore_index for elements to skip")
+    return s
+
+
 def nll_loss(Tensor x, Tensor target, Tensor weight, int64_t ignore, str reduction):
     """(loss, divisor of the mean) of log-probabilities x [N, C, ...] and int64 classes [N, ...]."""
-    cdef Tensor p = plain(x), t = contiguous(target), w = plain(weight) if weight is not None else None
+    cdef Tensor p = plain(x), t = contiguous(target), w = cast(contiguous(weight), p.code) if weight is not None else None
     cdef bint each = reduction == "none"
     cdef Tensor loss = new_like(t, p.code) if each else new_tensor(0, NULL, p.code, x.dev)
-    cdef const int64_t *at = <const int64_t *>t.ptr
-    cdef Py_ssize_t n = x.sizes[0], classes = x.sizes[1], inner = t.count // n if n else 0, i, j
-    cdef int64_t c
-    cdef double total = 0, divisor = 0, k, v
-    for i in range(n):
-        for j in range(inner):
-            c = at[i * inner + j]
-            v = k = 0
-            if c != ignore:
-                if c < 0 or c >= classes:
-                    raise IndexError(f"nll_loss: Target {c} is out of bounds for {classes} classes; use ignore_index for elements to skip")
-                k = get(w, c) if w is not None else 1
-                v = -k * get(p, (i * classes + c) * inner + j)
-            total += v
-            divisor += k
-            if each:
-                put(loss, i * inner + j, v)
+    cdef Py_ssize_t i, count = (t.count + PIECE - 1) // PIECE
+    cdef double total = 0, divisor = 0
+    cdef double one[2]
+    cdef Nll s = described(p, t, w, ignore)
+    s.x = p.ptr
+    s.out = loss.ptr if each else NULL
+    s.sums = &one[0] if count <= 1 else <double *>malloc(2 * count * sizeof(double))
+    if s.sums == NULL:
+        raise MemoryError(f"nll_loss: no memory for {count} sums")
+    if count == 1:
+        nll_piece(&s, 0, t.count)
+    elif count:
+        with nogil:
+            parallel_for(t.count, PIECE, nll_piece, &s)
+    for i in range(count):
+        total += s.sums[2 * i]
+        divisor += s.sums[2 * i + 1]
+    if count > 1:
+        free(s.sums)
     if not each:
         put(loss, 0, total / divisor if reduction == "mean" else total)
     return cast(loss, x.code), divisor
@@ -58,21 +132,20 @@ def nll_loss(Tensor x, Tensor target, Tensor weight, int64_t ignore, str reducti
 
 def nll_loss_backward(Tensor g, Tensor x, Tensor target, Tensor weight, int64_t ignore, str reduction, double divisor):
     """Gradient of x: -weight at the targets."""
-    cdef Tensor t = contiguous(target), w = plain(weight) if weight is not None else None
-    cdef Tensor q = plain(g), gx = new_like(x, FLOAT64 if x.code == FLOAT64 else FLOAT32)
+    cdef int code = FLOAT64 if x.code == FLOAT64 else FLOAT32
+    cdef Tensor t = contiguous(target), w = cast(contiguous(weight), code) if weight is not None else None
+    cdef Tensor q = cast(contiguous(g), code), gx = new_like(x, code)
     cdef bint each = reduction == "none"
-    cdef const int64_t *at = <const int64_t *>t.ptr
-    cdef Py_ssize_t n = x.sizes[0], classes = x.sizes[1], inner = t.count // n if n else 0, i, j
-    cdef int64_t c
-    cdef double k, scale = 0 if each else get(q, 0) / (divisor if reduction == "mean" else 1)
+    cdef Nll s = described(gx, t, w, ignore)
+    s.out, s.back = gx.ptr, True
+    if each:
+        s.scales = q.ptr
+    else:
+        s.scale = get(q, 0) / (divisor if reduction == "mean" else 1)
     with nogil:
         memset(gx.ptr, 0, gx.count * ITEMSIZE[gx.code])
-        for i in range(n):
-            for j in range(inner):
-                c = at[i * inner + j]
-                if c != ignore:
-                    k = get(w, c) if w is not None else 1
-                    put(gx, (i * classes + c) * inner + j, -k * (get(q, i * inner + j) if each else scale))
+        if t.count:
+            parallel_for(t.count, PIECE, nll_piece, &s)
     return cast(gx, x.code)
 
 
@@ -120,8 +193,9 @@ cdef void ctc_forward(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             continue
         fill_skips(label, skip, states)
         for t in range(c.times[n]):
-            a = c.alpha + (n * c.steps + t) * (c.width + 2) + 2
-            a[-1] = a[-2] = -INFINITY
+            a = c.alpha + (n * c.steps + t) * (c.width + 2)
+            a[0] = a[1] = -INFINITY
+            a += 2
             if t == 0:
                 for s in range(states):
                     a[s] = c.x[n * c.classes + label[s]] if s < 2 else -INFINITY

@@ -208,8 +208,20 @@ cdef inline element window_total(const Windows *w, const element *x, Py_ssize_t 
     return total
 
 
-cdef void avg_plane(const Windows *w, const element *x, element *out) noexcept nogil:
-    cdef Py_ssize_t o0, o1, o2, i0, i1, j, n, k, by
+cdef inline void add_row(const element *x, element *sums, Py_ssize_t n) noexcept nogil:
+    if element is float:
+        ft_sum_row_f32(x, 1, sums, n)
+    elif element is double:
+        ft_sum_row_f64(x, 1, sums, n)
+    else:
+        ft_sum_row_i64(x, 1, sums, n)
+
+
+cdef void avg_plane(const Windows *w, const element *x, element *out, element *row) noexcept nogil:
+    """`row` has room for a row of inputs: the rows of a strip of windows are added there, then their columns."""
+    cdef Py_ssize_t o0, o1, o2, i0, i1, n, k, by, span, start
+    cdef const element *sums
+    cdef bint flat = w.extent[0][0] * w.extent[1][0] == 1
     for o0 in range(w.out[0]):
         for o1 in range(w.out[1]):
             o2 = 0
@@ -217,17 +229,23 @@ cdef void avg_plane(const Windows *w, const element *x, element *out) noexcept n
                 n = 1
                 if w.first <= o2 < w.last - 3:
                     n = min(STRIP, w.last - o2)
+                    span, start = (n - 1) * w.step + w.width, w.low[2][o2]
+                    if flat and w.high[0][o0] > w.low[0][o0] and w.high[1][o1] > w.low[1][o1]:
+                        sums = x + (w.low[0][o0] * w.size[1] + w.low[1][o1]) * w.size[2] + start
+                    else:
+                        memset(row, 0, span * sizeof(element))
+                        for i0 in range(w.low[0][o0], w.high[0][o0]):
+                            for i1 in range(w.low[1][o1], w.high[1][o1]):
+                                add_row(x + (i0 * w.size[1] + i1) * w.size[2] + start, row, span)
+                        sums = row
                     memset(out, 0, n * sizeof(element))
-                    for i0 in range(w.low[0][o0], w.high[0][o0]):
-                        for i1 in range(w.low[1][o1], w.high[1][o1]):
-                            j = (i0 * w.size[1] + i1) * w.size[2] + w.low[2][o2]
-                            for k in range(w.width):
-                                if element is float:
-                                    ft_sum_row_f32(x + j + k, w.step, out, n)
-                                elif element is double:
-                                    ft_sum_row_f64(x + j + k, w.step, out, n)
-                                else:
-                                    ft_sum_row_i64(x + j + k, w.step, out, n)
+                    for k in range(w.width):
+                        if element is float:
+                            ft_sum_row_f32(sums + k, w.step, out, n)
+                        elif element is double:
+                            ft_sum_row_f64(sums + k, w.step, out, n)
+                        else:
+                            ft_sum_row_i64(sums + k, w.step, out, n)
                 else:
                     out[0] = window_total(w, x, o0, o1, o2)
                 for k in range(n):
@@ -240,13 +258,19 @@ cdef void avg_plane(const Windows *w, const element *x, element *out) noexcept n
                 o2 += n
 
 
-cdef void avg_back_plane(const Windows *w, const element *g, element *gx) noexcept nogil:
-    cdef Py_ssize_t o0, o1, o2, i0, i1, i2, j, k, n, by
+cdef void avg_back_plane(const Windows *w, const element *g, element *gx, element *row) noexcept nogil:
+    """A row of windows is spread over `row` once, and that is added to each row of inputs under them."""
+    cdef Py_ssize_t o0, o1, o2, i0, i1, i2, k, n, by, left = w.low[2][0], span = w.high[2][w.out[2] - 1] - w.low[2][0]
     cdef element parts[STRIP]
-    cdef Py_ssize_t *low = <Py_ssize_t *>w.low[2]
+    cdef element *at
+    cdef bint single = w.size[0] * w.size[1] == 1       # the row lies in the gradient itself
     memset(gx, 0, w.volume * sizeof(element))
+    if single:
+        row = gx + left
     for o0 in range(w.out[0]):
         for o1 in range(w.out[1]):
+            if not single:
+                memset(row, 0, span * sizeof(element))
             o2 = 0
             while o2 < w.out[2]:
                 n = min(STRIP, w.last - o2) if w.first <= o2 < w.last - 3 else 1
@@ -256,22 +280,25 @@ cdef void avg_back_plane(const Windows *w, const element *g, element *gx) noexce
                         parts[k] = g[k] / by
                     else:
                         parts[k] = 0
-                for i0 in range(w.low[0][o0], w.high[0][o0]):
-                    for i1 in range(w.low[1][o1], w.high[1][o1]):
-                        j = (i0 * w.size[1] + i1) * w.size[2] + low[o2]
-                        if n == 1:
-                            for i2 in range(w.high[2][o2] - low[o2]):
-                                gx[j + i2] += parts[0]
-                            continue
-                        for k in range(w.width):
-                            if element is float:
-                                ft_spread_row_f32(parts, w.step, gx + j + k, n)
-                            elif element is double:
-                                ft_spread_row_f64(parts, w.step, gx + j + k, n)
-                            else:
-                                ft_spread_row_i64(parts, w.step, gx + j + k, n)
+                at = row + w.low[2][o2] - left
+                if n == 1:
+                    for i2 in range(w.high[2][o2] - w.low[2][o2]):
+                        at[i2] += parts[0]
+                else:
+                    for k in range(w.width):
+                        if element is float:
+                            ft_spread_row_f32(parts, w.step, at + k, n)
+                        elif element is double:
+                            ft_spread_row_f64(parts, w.step, at + k, n)
+                        else:
+                            ft_spread_row_i64(parts, w.step, at + k, n)
                 g += n
                 o2 += n
+            if single:
+                continue
+            for i0 in range(w.low[0][o0], w.high[0][o0]):
+                for i1 in range(w.low[1][o1], w.high[1][o1]):
+                    add_row(row, gx + (i0 * w.size[1] + i1) * w.size[2] + left, span)
 
 
 cdef struct Job:
@@ -280,6 +307,7 @@ cdef struct Job:
     void *x
     void *out
     int64_t *indices
+    bint failed
 
 
 cdef void max_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -297,25 +325,33 @@ cdef void max_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 cdef void avg_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Job *job = <Job *>context
     cdef Py_ssize_t i, n = job.w.outs, v = job.w.volume
+    cdef void *row = malloc(job.w.size[2] * 8 + 8)
+    if row == NULL:
+        job.failed, end = True, begin
     for i in range(begin, end):
         if job.code == FLOAT32:
-            avg_plane(job.w, <float *>job.x + i * v, <float *>job.out + i * n)
+            avg_plane(job.w, <float *>job.x + i * v, <float *>job.out + i * n, <float *>row)
         elif job.code == FLOAT64:
-            avg_plane(job.w, <double *>job.x + i * v, <double *>job.out + i * n)
+            avg_plane(job.w, <double *>job.x + i * v, <double *>job.out + i * n, <double *>row)
         else:
-            avg_plane(job.w, <int64_t *>job.x + i * v, <int64_t *>job.out + i * n)
+            avg_plane(job.w, <int64_t *>job.x + i * v, <int64_t *>job.out + i * n, <int64_t *>row)
+    free(row)
 
 
 cdef void avg_back_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Job *job = <Job *>context
     cdef Py_ssize_t i, n = job.w.outs, v = job.w.volume
+    cdef void *row = malloc(job.w.size[2] * 8 + 8)
+    if row == NULL:
+        job.failed, end = True, begin
     for i in range(begin, end):
         if job.code == FLOAT32:
-            avg_back_plane(job.w, <float *>job.x + i * n, <float *>job.out + i * v)
+            avg_back_plane(job.w, <float *>job.x + i * n, <float *>job.out + i * v, <float *>row)
         elif job.code == FLOAT64:
-            avg_back_plane(job.w, <double *>job.x + i * n, <double *>job.out + i * v)
+            avg_back_plane(job.w, <double *>job.x + i * n, <double *>job.out + i * v, <double *>row)
         else:
-            avg_back_plane(job.w, <int64_t *>job.x + i * n, <int64_t *>job.out + i * v)
+            avg_back_plane(job.w, <int64_t *>job.x + i * n, <int64_t *>job.out + i * v, <int64_t *>row)
+    free(row)
 
 
 cdef Tensor shaped(Tensor x, int nd, const Py_ssize_t *tail, int code):
@@ -355,10 +391,12 @@ def avg_pool(Tensor x, tuple windows, Py_ssize_t divisor, bint count_padding):
     try:
         w.divisor, w.count_padding = divisor, count_padding
         out = shaped(x, len(windows), w.out, code)
-        job.w, job.code, job.x, job.out = &w, code, plain.ptr, out.ptr
+        job.w, job.code, job.x, job.out, job.failed = &w, code, plain.ptr, out.ptr, False
         if out.count:
             with nogil:
                 parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), avg_planes, &job)
+        if job.failed:
+            raise MemoryError("avg_pool: no memory for a row")
     finally:
         free(w.memory)
     return cast(out, x.code)
@@ -374,10 +412,12 @@ def avg_pool_backward(Tensor g, tuple sizes, tuple windows, Py_ssize_t divisor, 
     try:
         w.divisor, w.count_padding = divisor, count_padding
         out = shaped(g, nd, w.size, code)
-        job.w, job.code, job.x, job.out = &w, code, plain.ptr, out.ptr
+        job.w, job.code, job.x, job.out, job.failed = &w, code, plain.ptr, out.ptr, False
         if out.count:
             with nogil:
                 parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), avg_back_planes, &job)
+        if job.failed:
+            raise MemoryError("avg_pool: no memory for a row")
     finally:
         free(w.memory)
     return cast(out, g.code)

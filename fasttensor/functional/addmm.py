@@ -3,7 +3,6 @@ written; where beta is 0 it is not read at all."""
 
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
-from fasttensor.autograd.generated_functions import FUNCTIONS
 from fasttensor.autograd.products import try_addmm
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
@@ -113,9 +112,6 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     beta, alpha = factors("addr", whole, beta, alpha)
     if input.dtype == vec1.dtype == vec2.dtype and (input.is_floating_point() or input.is_complex()):
         addend = expanded("addr", input, (vec1.shape[0], vec2.shape[0]))
-        if beta == 1 and not (input.requires_grad or vec1.requires_grad or vec2.requires_grad):
-            # one pass; the gradients of a product of matrices are the faster ones
-            return give(out, FUNCTIONS["addcmul"](addend, vec1.unsqueeze(1), vec2.unsqueeze(0), value=alpha), "addr")
         return give(out, apply(Addmm, addend, vec1.unsqueeze(1), vec2.unsqueeze(0), beta, alpha), "addr")
     boolean = all(repr(t.dtype) == "torch.bool" for t in (input, vec1, vec2))
     product = vec1.unsqueeze(1) * vec2.unsqueeze(0)

@@ -303,6 +303,10 @@ def tensordot(a, b, dims=2, out=None):
     if len(left) != len(right):
         raise RuntimeError(f"tensordot: both dimension lists should have same length, got {left} and {right}")
     check_dtypes("tensordot", a, b)
+    left, right = tuple(left), tuple(right)
+    plan = dims_plan(a.shape, b.shape, left, right)
+    if plan is not None:
+        return give(out, run_pair(plan, a, b), "tensordot", True)
     left, right = wrapped(a, left), wrapped(b, right)
     for p, q in zip(left, right):
         if a.shape[p] != b.shape[q]:
@@ -315,12 +319,25 @@ def tensordot(a, b, dims=2, out=None):
                     f"tensordot: contracted dimensions need to match, but first has size {a.shape[p]} in dim "
                     f"{p} and second has size {b.shape[q]} in dim {q}"
                 )
-    rest_a, rest_b = [d for d in range(a.ndim) if d not in left], [d for d in range(b.ndim) if d not in right]
-    k = numel(a.shape[d] for d in left)
-    shape = tuple(a.shape[d] for d in rest_a) + tuple(b.shape[d] for d in rest_b)
-    rows = a.permute(rest_a + left).reshape(numel(a.shape[d] for d in rest_a), k)
-    columns = b.permute(right + rest_b).reshape(k, numel(b.shape[d] for d in rest_b))
-    return give(out, matmul(rows, columns).reshape(shape), "tensordot", True)
+    return give(out, run_pair(dims_plan(a.shape, b.shape, tuple(left), tuple(right)), a, b), "tensordot", True)
+
+
+@lru_cache(512)
+def dims_plan(p, q, left, right):
+    """The plan of `run_pair` for a product over the dimensions left of shape p and right of shape q; None where they do not fit."""
+    m, n = len(p), len(q)
+    left, right = [d + m if d < 0 else d for d in left], [d + n if d < 0 else d for d in right]
+    if any(not 0 <= d < m for d in left) or any(not 0 <= d < n for d in right) or len(set(left)) < len(left) or len(set(right)) < len(right):
+        return None
+    if any(p[a] != q[b] for a, b in zip(left, right)):
+        return None
+    rest_a, rest_b = [d for d in range(m) if d not in left], [d for d in range(n) if d not in right]
+    k, rows, columns = numel(p[d] for d in left), numel(p[d] for d in rest_a), numel(q[d] for d in rest_b)
+    shape = tuple([p[d] for d in rest_a] + [q[d] for d in rest_b])
+    order_a, order_b = tuple(rest_a + left), tuple(right + rest_b)
+    return (order_a if order_a != tuple(range(m)) else None, (rows, k) if len(rest_a) != 1 or len(left) != 1 else None,
+            order_b if order_b != tuple(range(n)) else None, (k, columns) if len(rest_b) != 1 or len(right) != 1 else None,
+            None if shape == (rows, columns) else shape, None)
 
 
 def wrapped(t, dims):

@@ -92,15 +92,15 @@ def vander(x, N=None, increasing=False):
 
 
 def powers(x, count, increasing):
-    from fasttensor.functional.joining import stack
     if not x.is_floating_point() and not x.is_complex():
         x = x.long()
     if count == 0:
         return x.new_empty((*x.shape, 0))
-    columns = [x.new_ones(x.shape)]
-    for _ in range(count - 1):
-        columns.append(columns[-1] * x)
-    return stack(columns if increasing else columns[::-1], -1)
+    from fasttensor.functional.joining import cat
+    from fasttensor.functional.scan import cumprod
+    ones, column = x.new_ones((*x.shape, 1)), x.unsqueeze(-1)
+    columns = [ones, cumprod(column.expand(*x.shape, count - 1), -1)] if count > 1 else [ones]
+    return cat(columns, -1) if increasing else cat(columns, -1).flip(-1)
 
 
 def linalg_vander(x, *, N=None):
