@@ -250,10 +250,7 @@ cdef void avg_plane(const Windows *w, const element *x, element *out, element *r
                     out[0] = window_total(w, x, o0, o1, o2)
                 for k in range(n):
                     by = divisor(w, o0, o1, o2 + k)
-                    if by:
-                        out[k] = out[k] / by
-                    else:
-                        out[k] = 0
+                    out[k] = out[k] / by if by else 0
                 out += n
                 o2 += n
 
@@ -265,8 +262,7 @@ cdef void avg_back_plane(const Windows *w, const element *g, element *gx, elemen
     cdef element *at
     cdef bint single = w.size[0] * w.size[1] == 1       # the row lies in the gradient itself
     memset(gx, 0, w.volume * sizeof(element))
-    if single:
-        row = gx + left
+    row = gx + left if single else row
     for o0 in range(w.out[0]):
         for o1 in range(w.out[1]):
             if not single:
@@ -276,10 +272,7 @@ cdef void avg_back_plane(const Windows *w, const element *g, element *gx, elemen
                 n = min(STRIP, w.last - o2) if w.first <= o2 < w.last - 3 else 1
                 for k in range(n):
                     by = divisor(w, o0, o1, o2 + k)
-                    if by:
-                        parts[k] = g[k] / by
-                    else:
-                        parts[k] = 0
+                    parts[k] = g[k] / by if by else 0
                 at = row + w.low[2][o2] - left
                 if n == 1:
                     for i2 in range(w.high[2][o2] - w.low[2][o2]):
