@@ -70,6 +70,8 @@ def test_wrong_types():
         A.jacobian(lambda x: 1.0, X)
     with pytest.raises(NotImplementedError):
         A.jacobian(cubes, X, strategy="forward-mode")
+    with pytest.raises(AssertionError, match="expected strategy to be either"):
+        A.jacobian(cubes, X, strategy="q")
 
 
 def test_against_pytorch():

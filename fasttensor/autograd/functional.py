@@ -192,7 +192,8 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 # --- whole matrices ---
 def check_strategy(name, argument, strategy, strict, vectorize):
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise ValueError(f'torch.autograd.functional.{name}: expected {argument} to be either "reverse-mode" or "forward-mode", got {strategy!r}')
+        raise AssertionError(
+            f'torch.autograd.functional.{name}: expected {argument} to be either "reverse-mode" or "forward-mode", got {strategy!r}')
     if strict and vectorize:
         raise RuntimeError(f"torch.autograd.functional.{name}: `strict=True` and `vectorized=True` are not supported together. Please either set"
                            " `strict=False` or `vectorize=False`.")
