@@ -1,6 +1,7 @@
 """Tensors from sizes, formulas, Python data, arrays, buffers and DLPack; conversions back; copies."""
 import array
 import copy
+import math
 import pickle
 
 import pytest
@@ -292,3 +293,36 @@ def test_what_is_not_an_array_or_a_sequence():
     for make in (torch.Tensor, torch.FloatTensor):
         with pytest.raises(TypeError, match="must be a sequence"):
             make(2.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_complex_numbers_of_many_parts(dtype):
+    a, b = torch.arange(40001, dtype=dtype), -torch.arange(40001, dtype=dtype)
+    z = torch.complex(a, b)
+    assert z.dtype.itemsize == 2 * dtype.itemsize and z[[0, 1, 7, 40000]].tolist() == [0, 1 - 1j, 7 - 7j, 40000 - 40000j]
+    assert torch.equal(z.real, a) and torch.equal(z.imag, b)
+    assert torch.equal(torch.complex(a[::2], b[1:20002]).imag, b[1:20002]) and torch.complex(a[:0], b[:0]).shape == (0,)
+    assert torch.linspace(1, 3, 3, dtype=torch.complex64).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("n", [2, 3, 9, 16385, 200001])
+def test_lines_end_where_they_should(n):
+    for dtype in (torch.float32, torch.float64):
+        x = torch.linspace(-1, 5, n, dtype=dtype)
+        assert x[0] == -1 and x[-1] == 5
+        assert (x.double() - (-1 + 6 * torch.arange(n, dtype=torch.float64) / (n - 1))).abs().max() < (1e-6 if dtype is torch.float32 else 2e-15)
+
+
+def test_bounds_in_place():
+    x = torch.tensor([math.nan, -5.0, 0.5, 5.0])
+    version = x._version
+    assert x.clamp_(-1, 1) is x and x.tolist()[1:] == [-1, 0.5, 1] and x.isnan().tolist() == [True, False, False, False]
+    assert x.clamp_min_(0)._version > version and x.tolist()[1:] == [0, 0.5, 1]
+    part = torch.arange(6.0).view(2, 3)
+    part.t()[1].clamp_(max=2)
+    assert part.tolist() == [[0, 1, 2], [3, 2, 5]]
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.tensor([1, 9]).clamp_(2.5, 3)
+    leaf = torch.ones(3).requires_grad_()
+    with pytest.raises(RuntimeError, match="in-place"):
+        leaf.clamp_(0, 1)

@@ -154,3 +154,28 @@ def test_coordinates_of_what_is_no_position():
     for indices, shape, error in ((ft.ones(2), (2, 3), TypeError), (ft.tensor([1]), (2, 0.5), TypeError), (ft.tensor([1]), (-2, 3), ValueError)):
         with pytest.raises(error, match="unravel_index"):
             ft.unravel_index(indices, shape)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("n, r", [(0, 2), (1, 1), (1, 2), (3, 4), (6, 1), (6, 2), (6, 3), (7, 5), (60, 2)])
+def test_combinations_are_those_of_itertools(n, r, repeated):
+    import itertools
+    choose = itertools.combinations_with_replacement if repeated else itertools.combinations
+    got = ft.combinations(ft.arange(n) * 3, r, repeated)
+    assert got.tolist() == [[3 * i for i in row] for row in choose(range(n), r)] and got.shape[1] == r
+    x = ft.ones(n).requires_grad_()
+    if got.shape[0]:
+        ft.combinations(x, r, repeated).sum().backward()
+        assert x.grad.sum() == got.numel()
+
+
+def test_blocks_on_a_diagonal():
+    a, b = ft.ones(2, 1).requires_grad_(), ft.full((3,), 2, dtype=ft.int64)
+    y = ft.block_diag(a, b, ft.tensor(5.0), ft.zeros(0, 2))
+    assert y.tolist() == [[1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0], [0, 2, 2, 2, 0, 0, 0], [0, 0, 0, 0, 5, 0, 0]]
+    y.backward(ft.arange(28.0).view(4, 7))
+    assert a.grad.tolist() == [[0], [7]]
+    z = ft.ones(1, 2).requires_grad_()
+    ft.block_diag(z, ft.ones(1, 1, dtype=ft.complex64)).abs().sum().backward()
+    assert z.grad.tolist() == [[1, 1]] and z.grad.dtype is ft.float32
+    assert ft.func.vmap(ft.block_diag)(ft.ones(3, 1, 2)).shape == (3, 1, 2)

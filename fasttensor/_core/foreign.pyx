@@ -21,9 +21,9 @@ cdef dict FORMAT_CODES = {"?": BOOL, "B": UINT8, "b": INT8, "c": UINT8, "h": INT
                           "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64, "Zd": COMPLEX128, "F": COMPLEX64, "D": COMPLEX128}
 
 
-cdef Export take_buffer(object source, bint strided):
+cdef Export take_buffer(object source, int flags):
+    """A buffer that may be written to if the source allows. Without PyBUF_FORMAT numpy need not write the element type out."""
     cdef Export export = Export.__new__(Export)
-    cdef int flags = PyBUF_STRIDES | PyBUF_FORMAT if strided else PyBUF_SIMPLE
     try:
         PyObject_GetBuffer(source, &export.view, flags | PyBUF_WRITABLE)
     except (BufferError, ValueError):
@@ -58,7 +58,7 @@ def from_array(array, bint warn=True):
         code = numpy_code(found)
         if code == BFLOAT16:
             array = array.view("int16")
-    cdef Export export = take_buffer(array, True)
+    cdef Export export = take_buffer(array, PyBUF_STRIDES if code >= 0 else PyBUF_STRIDES | PyBUF_FORMAT)
     cdef Py_buffer *view = &export.view
     cdef object own = array.strides if hasattr(array, "__array_interface__") else None
     if code < 0:
@@ -98,7 +98,7 @@ def from_flat_buffer(source, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0):
     cdef Py_ssize_t size = ITEMSIZE[code], length
     if not PyObject_CheckBuffer(source):
         raise ValueError(f"object does not implement Python buffer protocol: {type(source).__name__}")
-    cdef Export export = take_buffer(source, False)
+    cdef Export export = take_buffer(source, PyBUF_SIMPLE)
     length = export.view.len
     if length == 0 or count == 0:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")

@@ -56,13 +56,21 @@ NUMPY_CODES = {"bool": BOOL, "uint8": UINT8, "int8": INT8, "int16": INT16, "int3
                "float32": FLOAT32, "float64": FLOAT64, "complex64": COMPLEX64, "complex128": COMPLEX128, "bfloat16": BFLOAT16}
 
 
+cdef dict seen_dtypes = {}           # numpy's dtypes that were asked for: their names are written anew at every look
+
+
 cdef int numpy_code(object d) except -1:
+    code = seen_dtypes.get(d)
+    if code is not None:
+        return code
     code = NUMPY_CODES.get(d.name)
     if code is not None and not d.isnative:
         raise ValueError(f"given numpy array has byte order different from the native byte order ({d.str}): convert it with .astype('{d.name}')")
     if code is None:
         raise TypeError(f"can't convert np.ndarray of type numpy.{d.name}. The only supported types are: "
                         "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool.")
+    if len(seen_dtypes) < 64:
+        seen_dtypes[d] = code
     return code
 
 

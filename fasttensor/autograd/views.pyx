@@ -236,7 +236,7 @@ cdef Tensor quick_view(Tensor x, tuple shape):
 cdef Tensor reshape_to(Tensor x, tuple shape):
     cdef Tensor view = try_view(x, shape, "ViewBackward0")
     if view is None:
-        view = try_view(x.clone(memory_format=None).contiguous(), shape, "UnsafeViewBackward0")
+        view = try_view(x.clone(memory_format=None).contiguous() if x.contig else x.contiguous(), shape, "UnsafeViewBackward0")
         view.base = None
     return view
 

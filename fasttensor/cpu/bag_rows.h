@@ -4,7 +4,7 @@
  *   FT_BAG_MAX[code](table, step, ix, n, skip, out, where, width)
  *   FT_BAG_DOT[code](x, y, n)
  *
- * ix: n rows of the table, `step` bytes apart; `left` says how many numbers may be read from ix, for the rows of the
+ * ix: n rows of the table, `step` bytes apart; `left` says how many numbers may be read from ix, 0 for none, for the rows of the
  * next bags are fetched ahead. Rows equal to `skip` are left out; a bag without rows is 0. factors: one a position, in
  * the type of the sums, or NULL. where: the row that each maximum came from, -1 in a bag without rows, or NULL. Half
  * types add in float32. Up to 64 columns are summed at a time, so that the sums stay in registers.

@@ -8,6 +8,7 @@ from fasttensor._core.element cimport write_element
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor.cpu.copy cimport fill
+from fasttensor.cpu.index_loops cimport FT_WEAVE, ft_weave_fn
 
 cdef enum:
     SERIAL = 16384
@@ -62,16 +63,23 @@ cdef void line_f32(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     # from both ends, so that the last value is exact
     cdef Ramp *r = <Ramp *>context
     cdef float start = <float>r.start, stop = <float>r.end, step = <float>r.step
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        (<float *>r.out)[i] = start + step * <float>i if i < r.half else stop - step * <float>(r.last - i)
+    cdef float *out = <float *>r.out
+    cdef Py_ssize_t i, last = r.last, turn = min(max(begin, r.half), end)
+    for i in range(begin, turn):
+        out[i] = start + step * <float>i
+    for i in range(turn, end):
+        out[i] = stop - step * <float>(last - i)
 
 
 cdef void line_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Ramp *r = <Ramp *>context
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        (<double *>r.out)[i] = r.start + r.step * i if i < r.half else r.end - r.step * (r.last - i)
+    cdef double start = r.start, stop = r.end, step = r.step
+    cdef double *out = <double *>r.out
+    cdef Py_ssize_t i, last = r.last, turn = min(max(begin, r.half), end)
+    for i in range(begin, turn):
+        out[i] = start + step * i
+    for i in range(turn, end):
+        out[i] = stop - step * (last - i)
 
 
 cdef void power_f64(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -133,11 +141,33 @@ def logspace(start, end, Py_ssize_t n, double base, int code):
     return made(&r, n, FLOAT64, code, power_f64)
 
 
+cdef struct Weave:
+    char *dst
+    char **parts
+    ft_weave_fn run
+
+
+cdef void weave_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Weave *w = <Weave *>context
+    w.run(w.dst, w.parts, 2, begin, end)
+
+
 def pair(Tensor real, Tensor imag, int code):
     """Complex numbers from two real tensors of one shape."""
     cdef Tensor out = new_tensor(real.rank, real.sizes, code, CPU)
     cdef Py_ssize_t steps[64]
+    cdef char *parts[2]
+    cdef Weave w
     cdef int d
+    if real.contig and imag.contig and real.code == imag.code == real_code(code) and out.count:
+        parts[0], parts[1] = real.ptr, imag.ptr
+        w.dst, w.parts, w.run = out.ptr, parts, FT_WEAVE[2 if real.code == FLOAT32 else 3]
+        if out.count < SERIAL:
+            weave_range(&w, 0, out.count)
+        else:
+            with nogil:
+                parallel_for(out.count, GRAIN, weave_range, &w)
+        return out
     for d in range(out.rank):
         steps[d] = 2 * out.steps[d]
     copy_into(from_storage(out.store, real_code(code), out.rank, out.sizes, steps, 0), real)

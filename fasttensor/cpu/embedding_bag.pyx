@@ -23,6 +23,7 @@ cdef enum:
     SUM = 0
     MEAN = 1
     MAX = 2
+    NEAR = 1 << 18                   # bytes
 
 
 cdef struct Bags:
@@ -30,6 +31,7 @@ cdef struct Bags:
     const int64_t *offsets           # NULL: every bag has `size` positions
     Py_ssize_t n, bags, used, size   # positions; bags; positions that are in a bag
     Py_ssize_t skip
+    bint ahead                       # rows are fetched before their turn: the table is larger than a cache near by
     bint closed                      # offsets has the end of the last bag
     const char *table
     Py_ssize_t step, width, item
@@ -60,12 +62,12 @@ cdef void bags_range(void *context, Py_ssize_t first, Py_ssize_t last) noexcept 
         else:
             if k.factors != NULL:
                 factors = k.factors + begin * k.factor_item
-            FT_BAG_SUM[k.code - FLOAT16](k.table, k.step, k.ix + begin, k.used - begin, factors, end - begin, k.skip, k.mode == MEAN, k.out + b * line, k.width)
+            FT_BAG_SUM[k.code - FLOAT16](k.table, k.step, k.ix + begin, k.used - begin if k.ahead else 0, factors, end - begin, k.skip, k.mode == MEAN, k.out + b * line, k.width)
 
 
 cdef int read(Bags *k, Tensor ix, Tensor offsets, bint closed, Py_ssize_t rows) except -1:
     """The bags of an index; both tensors are int64 and contiguous. Checks the offsets and every number."""
-    cdef Py_ssize_t b, i, begin, end, bad = -1
+    cdef Py_ssize_t b, begin, end, bad = -1
     k.ix, k.n, k.closed, k.offsets = <const int64_t *>ix.ptr, ix.count, closed, NULL
     if offsets is None:
         k.bags, k.size, k.used = ix.sizes[0], ix.sizes[1], ix.count
@@ -84,10 +86,10 @@ cdef int read(Bags *k, Tensor ix, Tensor offsets, bint closed, Py_ssize_t rows) 
                                    f"got {offsets.tolist()}")
         if k.bags == 0:
             k.used = 0
-    for i in range(k.used):
-        if k.ix[i] < 0 or k.ix[i] >= rows:
-            bad = i
-            break
+    if not ft_within(k.ix, k.used, rows):
+        bad = 0
+        while 0 <= k.ix[bad] < rows:
+            bad += 1
     if bad >= 0:
         raise RuntimeError(f"embedding_bag(): index {bad} of input takes value {k.ix[bad]} which is not in the valid range [0, {rows})")
     return 0
@@ -114,6 +116,7 @@ def embedding_bag(Tensor weight, Tensor index, Tensor offsets, Tensor factors, i
         table = contiguous(weight)
     k.code, k.item, k.width, k.mode, k.skip = weight.code, ITEMSIZE[weight.code], weight.sizes[1], mode, padding_idx
     k.table, k.step = table.ptr, table.steps[0] * k.item
+    k.ahead = table.sizes[0] * k.step > NEAR
     k.factors, k.where, k.factor_item = NULL, NULL, 8 if k.code == FLOAT64 else 4
     if factors is not None:
         f = contiguous(cast(factors, FLOAT64 if k.code == FLOAT64 else FLOAT32))

@@ -216,8 +216,11 @@ static inline void ft_copy(char *d, const char *s, ptrdiff_t n) {
         for (ptrdiff_t j = 0; j < n; j++) ((T *restrict)d)[j] = ((const T *)s)[-j];                  \
     }                                                                                                \
     static void weave_##NAME(char *d, char **parts, ptrdiff_t count, ptrdiff_t begin, ptrdiff_t end) { \
-        for (ptrdiff_t r = begin; r < end; r++)                                                      \
-            for (ptrdiff_t p = 0; p < count; p++) ((T *)d)[r * count + p] = ((const T *)parts[p])[r]; \
+        const T *a = (const T *)parts[0], *b = (const T *)parts[count - 1];                          \
+        T *restrict x = (T *)d;                                                                      \
+        if (count == 2) for (ptrdiff_t r = begin; r < end; r++) x[2 * r] = a[r], x[2 * r + 1] = b[r]; \
+        else for (ptrdiff_t r = begin; r < end; r++)                                                 \
+            for (ptrdiff_t p = 0; p < count; p++) x[r * count + p] = ((const T *)parts[p])[r]; \
     }                                                                                                \
     static void each_##NAME(char *d, const char *s, ptrdiff_t times, ptrdiff_t n) {                  \
         T *x = (T *)d;                                                                               \

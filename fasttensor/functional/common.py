@@ -89,13 +89,18 @@ def pair(value, n=2):
     return (value,) * n
 
 
-def in_place(function, elementwise=False):
+def in_place(function, elementwise=False, bounded=False):
     """The in-place method of an out-of-place function: computes, then writes into self, with history.
 
-    `elementwise` refuses operands that show other elements of self."""
+    `elementwise` refuses operands that show other elements of self; `bounded` says that numbers leave a floating-point
+    result its dtype, so that it can be written where it belongs at once."""
     def method(self, *args, **kwargs):
         if elementwise:
             refuse_mixed(method.__name__, self, (*args, *kwargs.values()))
+            from fasttensor.autograd.batched import is_inside
+            if bounded and self.is_floating_point() and not any(isinstance(v, Tensor) for v in (*args, *kwargs.values())) and not (
+                    needs_history(self) or is_inside()):
+                return function(self, *args, out=self, **kwargs)
         old = self
         if needs_history(self, *args, *kwargs.values()):
             old = self.clone()      # the derivative may need the old values

@@ -6,6 +6,7 @@ from fasttensor._core.dtype import DTYPES, get_default_dtype, require_code
 from fasttensor._core.tensor import Size, Tensor, description
 from fasttensor.autograd.outputs import fit
 from fasttensor.autograd.recording import count_write
+from fasttensor.autograd.rule import needs_history
 from fasttensor.functional.common import need_out
 
 _int64, _bool = DTYPES["int64"], DTYPES["bool"]
@@ -343,7 +344,8 @@ def fill(input, value):
     tensor([7, 7])
     """
     must_be_tensor("fill", input)
-    return input.clone().fill_(value)
+    from fasttensor.autograd.batched import is_inside
+    return input.clone().fill_(value) if needs_history(input) or is_inside() else empty_like(input).fill_(value)
 
 
 def fill_(input, value):

@@ -14,7 +14,8 @@ from fasttensor.functional.creation import COMPLEX_OF, as_dtype, finish, must_be
 
 
 def _is_array(data):
-    return hasattr(data, "__array_interface__") and hasattr(data, "shape")
+    # numpy builds the dict of the interface at every look at it: its class is asked first
+    return (hasattr(type(data), "__array_interface__") or hasattr(data, "__array_interface__")) and hasattr(data, "shape")
 
 
 def _values(data, dtype):

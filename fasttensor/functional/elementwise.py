@@ -274,8 +274,8 @@ HOOKS = {
 }
 
 METHODS = {
-    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp, True), "clip_": in_place(clamp, True),
-    "clamp_min_": in_place(clamp_min, True), "clamp_max_": in_place(clamp_max, True), "div": div, "divide": div, "true_divide": true_divide,
+    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "clamp_": in_place(clamp, True, True), "clip_": in_place(clamp, True, True),
+    "clamp_min_": in_place(clamp_min, True, True), "clamp_max_": in_place(clamp_max, True, True), "div": div, "divide": div, "true_divide": true_divide,
     "div_": div_, "divide_": div_, "true_divide_": true_divide_, "pow": pow, "float_power": float_power, "float_power_": float_power_,
     "where": method_where, "__rdiv__": rdiv, "__div__": div, "__idiv__": div_,
 }

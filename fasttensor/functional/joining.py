@@ -3,7 +3,7 @@ from fasttensor.autograd.checks import flag, int_of
 from fasttensor.autograd.batched import is_inside
 from fasttensor.autograd.outputs import fit
 from fasttensor.autograd.rule import apply, needs_history
-from fasttensor.autograd.rules.join import Cat, Stack
+from fasttensor.autograd.rules.join import BlockDiag, Cat, Stack
 from fasttensor.autograd.index_arguments import join_arguments
 from fasttensor.autograd.reinterpret import result_type
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, tensor_list, wrap
@@ -163,12 +163,7 @@ def block_diag(*tensors):
     for t in ordered[1:]:
         some = some.new_empty((0,) if some.dim() else (), dtype=result_type(some, t))
     kind = some.dtype
-    width, at, rows = sum(b.shape[1] for b in blocks), 0, []
-    for b in blocks:
-        n, m = b.shape
-        rows.append(cat([b.new_zeros((n, at), dtype=kind), b.to(kind), b.new_zeros((n, width - at - m), dtype=kind)], 1))
-        at += m
-    return cat(rows, 0)
+    return apply(BlockDiag, *[b if b.dtype is kind else b.to(kind) for b in blocks])
 
 
 def meshgrid(*tensors, indexing=None):
@@ -235,20 +230,33 @@ def combinations(input, r=2, with_replacement=False):
     """
     r = int_of(r, "combinations", "r")
     flag("combinations", "with_replacement", with_replacement)
-    import itertools
     need_tensor(input, "combinations")
     if input.dim() != 1:
         raise RuntimeError(f"combinations(): Expect a 1D vector, but got {description(input)}")
     if r < 0:
         raise RuntimeError(f"combinations(): Expect a non-negative number, but got {r}")
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.numel()), r))
     if r == 0:
         return input.new_empty((0,))
-    if not rows:
+    rows = combined_positions(input, r, with_replacement)
+    if not rows.shape[0]:
         return input[:0].reshape(0, 1).expand(0, r)
-    from fasttensor.functional.data import tensor
-    return input[tensor(rows).reshape(-1)].reshape(len(rows), r)
+    return input[rows.reshape(-1)].reshape(rows.shape)
+
+
+def combined_positions(x, r, with_replacement):
+    """The positions in x of each combination, [combinations, r]: rows of one length are lengthened by every position that may follow their last."""
+    from fasttensor.functional.ranges import arange
+    from fasttensor.functional.rearranging import repeat_interleave
+    n = x.numel()
+    last = arange(n)
+    rows = last.unsqueeze(1)
+    for _ in range(r - 1):
+        first = last if with_replacement else last + 1
+        more = n - first
+        each = repeat_interleave(more)
+        last = arange(each.numel()) + (first + more - more.cumsum(0))[each]
+        rows = cat([rows[each], last.unsqueeze(1)], 1)
+    return rows
 
 
 def tensor_split(input, indices_or_sections, dim=0):

@@ -176,4 +176,4 @@ def channel_shuffle(input, groups):
         raise RuntimeError(f"channel_shuffle: number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     if 0 in input.shape:
         return input.clone()
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest)
+    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape)

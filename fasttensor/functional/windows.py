@@ -49,7 +49,7 @@ def cosines(coefficients):
 
 
 def triangle(k, n):
-    return 1 - (k * (2 / (n - 1)) - 1).abs_()
+    return k.mul_(2 / (n - 1)).sub_(1).abs_().neg_().add_(1)
 
 
 def kaiser_weight(beta):

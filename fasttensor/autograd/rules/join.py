@@ -47,6 +47,30 @@ class Stack(Rule):
                              for i, dtype in enumerate(ctx.dtypes)]
 
 
+class BlockDiag(Rule):
+    """Matrices of one dtype along the diagonal of a matrix of zeros."""
+
+    @staticmethod
+    def forward(ctx, *blocks):
+        ctx.shapes = [b.shape for b in blocks]
+        y = blocks[0].new_zeros((sum(n for n, _ in ctx.shapes), sum(m for _, m in ctx.shapes)))
+        for b, at in zip(blocks, corners(ctx.shapes)):
+            y[at].copy_(b)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return tuple(g[at] if wanted else None for at, wanted in zip(corners(ctx.shapes), ctx.needs_input_grad))
+
+
+def corners(shapes):
+    """Where each block lies in the whole."""
+    row = column = 0
+    for n, m in shapes:
+        yield slice(row, row + n), slice(column, column + m)
+        row, column = row + n, column + m
+
+
 class Flip(Rule):
     @staticmethod
     def forward(ctx, x, dims):
