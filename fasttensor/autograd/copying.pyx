@@ -1,4 +1,5 @@
 """Copies and conversions of dtype, device and memory format, with their gradients."""
+from fasttensor._core.construct cimport like_layout
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, set_geometry, is_dense, describe, CPU, CUDA, META, BATCHED
 from fasttensor._core.dtype cimport *
 from fasttensor._core.dtype import get_default_dtype
@@ -45,9 +46,12 @@ cdef object cast_back(Node node, object grad):
 
 
 cdef Tensor empty_in_format(Tensor x, int code, object form):
-    """Like x, laid out as a memory format says; None and preserve_format keep dense strides."""
-    cdef Tensor y = new_tensor(x.rank, x.sizes, code, x.dev)
+    """Like x, laid out as a memory format says; None and preserve_format keep dense strides, and else the order of dimensions."""
+    cdef Tensor y
     cdef int d
+    if (form is None or form is preserve_format) and not x.contig and not is_dense(x):
+        return like_layout(x, code)
+    y = new_tensor(x.rank, x.sizes, code, x.dev)
     if form is contiguous_format:
         return y
     if form is None or form is preserve_format:

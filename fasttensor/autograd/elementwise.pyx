@@ -259,7 +259,7 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
         y = new_tensor(rank, sizes, row.out[code], dev)
         for v in (x, z, w):
             if v is not None and same_shape(<Tensor>v, y):
-                if not (<Tensor>v).contig and is_dense(<Tensor>v) and (<Tensor>v).dev == dev:
+                if not (<Tensor>v).contig and (<Tensor>v).dev == dev:
                     y = empty_as(<Tensor>v, row.out[code])
                 break
         if dev == CPU:

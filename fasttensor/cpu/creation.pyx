@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
+from fasttensor._core.construct cimport like_layout
 from fasttensor._core.element cimport write_element
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.dispatch cimport copy_into
@@ -154,7 +155,7 @@ cdef void weave_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 def pair(Tensor real, Tensor imag, int code):
     """Complex numbers from two real tensors of one shape."""
-    cdef Tensor out = new_tensor(real.rank, real.sizes, code, CPU)
+    cdef Tensor out = new_tensor(real.rank, real.sizes, code, CPU) if real.contig else like_layout(real, code)
     cdef Py_ssize_t steps[64]
     cdef char *parts[2]
     cdef Weave w

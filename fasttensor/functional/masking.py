@@ -48,7 +48,8 @@ def put(input, index, source, accumulate=False):
         raise RuntimeError(f"put(): Expected a long tensor for index, but got {description(index)}")
     if index.numel() != source.numel():
         raise IndexError(f"put(): Expected source and index to have the same number of elements, but got {description(source)} and {description(index)}")
-    flat = spread(input.reshape(-1).clone() if input.is_contiguous() else input.reshape(-1), index, source)
+    # a sliced tensor may be flat as it lies: only a copy of its own is written to
+    flat = spread((input.clone() if input.is_contiguous() else input.contiguous()).reshape(-1), index, source)
     if index.numel():
         if not input.numel():
             raise IndexError("put(): tried to put elements into an empty tensor")
