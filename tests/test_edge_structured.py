@@ -89,3 +89,11 @@ def test_one_edge_value(name):
                 a = to_oracle(a)
                 assert a.dtype == b.dtype and a.shape == b.shape
                 assert torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5, equal_nan=True), f"{edge} at {place}: {a}, PyTorch {b}"
+
+
+def test_nearest_pixels_at_ties():
+    # positions that lie between two pixels but for the last digit, as PyTorch 2.13 rounds them in each dtype
+    def picked(n, out, dtype):
+        return fasttensor.nn.functional.interpolate(fasttensor.arange(float(n), dtype=dtype).view(1, 1, n), out, mode="nearest-exact").flatten().tolist()
+    assert [picked(2, 41, fasttensor.float32)[20], picked(2, 41, fasttensor.float64)[20], picked(4, 49, fasttensor.float64)[24], picked(26, 11, fasttensor.float64)[5]] == [1, 1, 2, 13]
+    assert picked(26, 11, fasttensor.float32)[5] == 12 and picked(3, 7, fasttensor.float16) == [0, 0, 1, 1, 1, 2, 2]

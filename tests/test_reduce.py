@@ -265,3 +265,19 @@ def test_few_rows_of_many_columns(rows, dtype):
         x[rows - 1, 5] = math.nan
         assert math.isnan(x.amax(0)[5]) and math.isnan(x.amin(0)[5]) and math.isnan(x.sum(0)[5])
         assert x.view(1, rows, 1300).expand(2, rows, 1300).sum((0, 1)).tolist()[6:] == [2 * sum(c) for c in zip(*x.tolist())][6:]
+
+
+@pytest.mark.parametrize("dtype, big, tiny", [("float32", 3e38, 1e-40), ("bfloat16", 3e38, 1e-39), ("float64", 1.7e308, 1e-310)])
+def test_squares_beyond_the_range(dtype, big, tiny):
+    # deviations whose squares no float32 holds; one element's norm is its absolute value
+    kind = getattr(ft, dtype)
+    x = ft.tensor([big], dtype=kind)
+    for p in (1, 2, 3, -2, math.inf):
+        assert ft.linalg.vector_norm(-x, p).item() == x.item() and ft.linalg.vector_norm(-x.view(1, 1), p, 1).tolist() == [x.item()]
+    assert ft.linalg.vector_norm(x, 0) == 1 and ft.nn.functional.normalize(x, dim=0).tolist() == [1]
+    if dtype != "float64":
+        for v in ([big, big / 2], [1e-3, big], [2e19, 1.0], [tiny, 3 * tiny], [2.0, 2.0]):
+            y = ft.tensor([v, [0.0, 4.0]], dtype=kind)
+            want = [abs(a - b) / math.sqrt(2) for a, b in y.tolist()]
+            assert y.std(1).tolist() == pytest.approx(want, rel=5e-2 if dtype == "bfloat16" else 1e-5, abs=1e-44)
+        assert ft.tensor([big, 0.0], dtype=kind).var() == math.inf and ft.tensor([math.nan, 1.0], dtype=kind).std().isnan()

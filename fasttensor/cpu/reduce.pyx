@@ -5,8 +5,8 @@ Example (a kernel call, as the derivative rules make it)::
 
     y = reduce.sum(x, (0, 2), False, INT64)     # dims None: all of them
 """
-from fasttensor._core.dtype cimport INT64
-from fasttensor._core.tensor cimport Tensor
+from fasttensor._core.dtype cimport BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
+from fasttensor._core.tensor cimport Tensor, cast
 from fasttensor.cpu.reduce_driver cimport *
 
 
@@ -50,6 +50,14 @@ def count_nonzero(Tensor x, dims):
 def norm(Tensor x, double p, dims, bint keepdim, int code):
     """(sum |x|^p)^(1/p); p = inf, -inf, 0 are the largest, the smallest and the number of nonzeros."""
     cdef double inf = float("inf")
+    cdef bint reduced[64]
+    cdef Py_ssize_t behind = 1
+    cdef int d
+    mark(x, dims, reduced)
+    for d in range(x.rank):
+        behind *= x.sizes[d] if reduced[d] else 1
+    if behind == 1 and p != 0:
+        p = inf                 # the one element's absolute value, whose power might overflow
     if p == 2:
         return reduce(x, R_SQSUM, -1, P_SQRT, 0, dims, keepdim, code)
     if p == 1:
@@ -71,7 +79,20 @@ def var(Tensor x, dims, double correction, bint keepdim, bint root, bint with_me
         mark(x, dims, reduced)
         mean = result(x, reduced, keepdim, x.code)
     out = reduce(x, R_SSD, R_SUM_WIDE, P_SQRT_DIVIDE if root else P_DIVIDE, correction, dims, keepdim, x.code, mean)
+    if (x.code == FLOAT32 or x.code == FLOAT16 or x.code == BFLOAT16) and extreme(cast(out, FLOAT32), root):
+        out = cast(reduce(cast(x, FLOAT64), R_SSD, R_SUM_WIDE, P_SQRT_DIVIDE if root else P_DIVIDE, correction, dims, keepdim, FLOAT64), x.code)
     return out, mean
+
+
+cdef bint extreme(Tensor out, bint root) noexcept:
+    """Whether squares in float32 may have left its range on the way to some result."""
+    cdef const float *v = <const float *>out.ptr
+    cdef Py_ssize_t i
+    cdef float low = <float>1e-15 if root else <float>1e-30, high = <float>3e38
+    cdef bint found = False
+    for i in range(out.count):
+        found |= (v[i] < low) | (v[i] > high)
+    return found
 
 
 def logsumexp(Tensor x, dims, bint keepdim):

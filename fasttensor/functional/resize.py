@@ -73,10 +73,15 @@ def table(mode, size, n, factor, align, antialias):
 
 
 def entries(mode, size, n, factor, align, antialias):
-    if mode == "nearest" or mode == "nearest-exact":
+    if mode == "nearest":
         scale = single(1.0 / factor) if factor else single(size / n)
-        shift = 0.5 if mode == "nearest-exact" else 0.0
-        return [[min(int(single((i + shift) * scale)), size - 1)] for i in range(n)], [[1.0]] * n
+        return [[min(int(single(i * scale)), size - 1)] for i in range(n)], [[1.0]] * n
+    if mode.startswith("nearest-exact"):
+        # the center that the linear mode would read between pixels, held as the dtype holds it, and the pixel nearest to it in float32
+        as_held = float if mode.endswith("double") else single
+        scale = as_held(1.0 / factor if factor else size / n)
+        centers = [max(as_held((i + 0.5) * scale - 0.5), 0.0) for i in range(n)]
+        return [[min(int(single(c + 0.5)), size - 1)] for c in centers], [[1.0]] * n
     if align:
         scale = (size - 1) / (n - 1) if n > 1 else 0.0
     else:
@@ -154,10 +159,11 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if mode == "area":
         return adaptive_avg_pool(f"adaptive_avg_pool{nd}d", nd, input, tuple(out))
     tables = []
+    kind = mode + " double" if mode == "nearest-exact" and input.dtype.itemsize == 8 else mode
     for a in range(nd - 1, -1, -1):
         size, n = input.shape[2 + a], out[a]
         if size != n or (factors[a] is not None and not align_corners):
-            tables.append((2 + a, table(mode, size, n, factors[a], bool(align_corners), bool(antialias))))
+            tables.append((2 + a, table(kind, size, n, factors[a], bool(align_corners), bool(antialias))))
     if not tables:
         return input.clone()
     if input.dtype.name == "uint8":
