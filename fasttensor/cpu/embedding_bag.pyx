@@ -62,7 +62,8 @@ cdef void bags_range(void *context, Py_ssize_t first, Py_ssize_t last) noexcept 
         else:
             if k.factors != NULL:
                 factors = k.factors + begin * k.factor_item
-            FT_BAG_SUM[k.code - FLOAT16](k.table, k.step, k.ix + begin, k.used - begin if k.ahead else 0, factors, end - begin, k.skip, k.mode == MEAN, k.out + b * line, k.width)
+            FT_BAG_SUM[k.code - FLOAT16](k.table, k.step, k.ix + begin, k.used - begin if k.ahead else 0, factors,
+                                         end - begin, k.skip, k.mode == MEAN, k.out + b * line, k.width)
 
 
 cdef int read(Bags *k, Tensor ix, Tensor offsets, bint closed, Py_ssize_t rows) except -1:
