@@ -335,3 +335,6 @@ def test_determinants_have_gradients_with_and_without_an_inverse():
     same(b.grad, ft.tensor([[[4.0, -2.0], [-2.0, 1.0]], [[4.0, -3.0], [-2.0, 1.0]], [[1e-30, 0.0], [0.0, 1.0]]], dtype=ft.float64))
     each = ft.func.vmap(ft.func.grad(L.det))(b.detach())
     same(each, b.grad)
+    large = ft.tensor([[3e20, 0.0], [0.0, 3e20]], requires_grad=True)
+    L.det(large).backward()
+    assert large.grad.diagonal().tolist() == [ft.inf, ft.inf]           # as the determinant is
