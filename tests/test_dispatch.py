@@ -167,3 +167,10 @@ def test_methods_of_classes_that_are_no_tensors_are_not_called():
 
     with pytest.raises(TypeError, match="must be Tensor"):
         torch.add(Foreign(), torch.ones(1))
+
+
+def test_batched_gradients_and_jacobians_of_wrappers():
+    x = Two(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).requires_grad_()
+    seeds = Two(torch.eye(2), 2 * torch.eye(2))
+    rows, = torch.autograd.grad(x * x, x, seeds, is_grads_batched=True)
+    assert rows.a.tolist() == [[2.0, 0.0], [0.0, 4.0]] and rows.b.tolist() == [[12.0, 0.0], [0.0, 16.0]]

@@ -193,3 +193,11 @@ def test_parts_of_a_function_are_no_operations_of_their_own():
     with profile() as prof:
         nn.functional.gelu(x), nn.functional.mse_loss(x, x, reduction="none"), torch.div(x, x, rounding_mode="floor"), x.clamp(0, 1)
     assert [event.name for event in prof.events()] == ["aten::gelu", "aten::mse_loss", "aten::div", "aten::clamp"]
+
+
+def test_functions_of_another_form_are_recorded_once():
+    x = torch.ones(2, 2)
+    with profile() as prof:
+        torch.softmax(x, 1), torch.log_softmax(x, 1), torch.dropout(x, 0.5, True), torch.alpha_dropout(x, 0.5, True)
+    counts = {event.key: event.count for event in prof.key_averages()}
+    assert [counts.get(f"aten::{name}") for name in ("softmax", "log_softmax", "dropout", "alpha_dropout")] == [1, 1, 1, 1]

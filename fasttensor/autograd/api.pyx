@@ -81,7 +81,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     check_recorded(ins, "grad", "inputs")
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        from fasttensor.functional.joining import stack
+        from fasttensor import stack          # the public one: classes and modes are asked for it
         count = len([g for g in gradients if g is not None][0])
         rows = [sweep(outs, [None if g is None else g[i] for g in gradients], True, create_graph, ins, False, "grad",
                       bool(allow_unused or materialize_grads)) for i in range(count)]

@@ -259,7 +259,7 @@ def by_columns(outputs, inputs, create_graph, strict):
 
 
 def together(parts, shape, dim, like):
-    from fasttensor.functional.joining import stack
+    from fasttensor import stack        # the public one: classes and modes are asked for it
     return stack(parts, dim).reshape(shape) if parts else like.new_zeros(shape)
 
 

@@ -203,7 +203,7 @@ def _announce_all():
             if quiet(name) or module == "fasttensor._assemble":
                 continue
             if isinstance(function, FunctionType):
-                if module.startswith("fasttensor.") and not function.__code__.co_flags & GENERATOR:
+                if module.partition(".")[0] == "fasttensor" and not function.__code__.co_flags & GENERATOR:
                     entry = watched(function, operation_name(space, name))
                     entry.listened = True
                     entry.settle()
