@@ -86,7 +86,7 @@ def test_signs_of_half_types_are_bits():
 
 def test_squares_that_overflow():
     same(F.rms_norm(T([3e38, 0.0]), (2,)), [2 ** 0.5, 0])
-    assert torch.std(T([3e38, 1.0])) == INF
+    same(torch.std(T([3e38, 1.0])) / 1e38, 3 / 2 ** 0.5)
     same(torch.cosine_similarity(T([[3e38, 1.0], [1e-30, 0.0]]), torch.ones(2, 2)), [0, 2 ** -0.5 * 1e-22])
     x = torch.tensor([[3.0, 4.0]], requires_grad=True)
     torch.cosine_similarity(x, T([[1.0, 0.0]])).backward()

@@ -3,10 +3,12 @@ import copy
 import io
 import json
 import operator
+import os
 import pickle
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from fx_programs import KEPT, PROGRAMS, net
@@ -16,6 +18,7 @@ from fasttensor import fx
 
 F = torch.nn.functional
 TEXTS = json.loads(KEPT.read_text())
+CHILD = {**os.environ, "PYTHONPATH": str(Path(torch.__file__).resolve().parents[1])}       # programs of their own find the same library
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -148,7 +151,8 @@ def test_folders_of_code(tmp_path):
     made.to_folder(tmp_path / "Made", "Made")
     program = ("import sys; sys.path.insert(0, sys.argv[1])\nimport fasttensor; torch = fasttensor.as_torch()\nimport torch.fx\nfrom Made import Made\n"
                "m = Made().eval(); torch.manual_seed(1); print(m(torch.randn(1, 3, 8, 8), False).tolist())")
-    out = subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(tmp_path)], cwd=tmp_path, env=CHILD, capture_output=True, text=True,
+                         check=True).stdout
     torch.manual_seed(1)
     x = torch.randn(1, 3, 8, 8)
     assert json.loads(out) == made(x, False).tolist()
@@ -201,10 +205,11 @@ def test_tables(capsys):
         "output         output  output                   (add,)     {}"]
 
 
-def test_an_import_of_the_library_leaves_it_out():
+def test_an_import_of_the_library_leaves_it_out(tmp_path):
     program = "import sys, fasttensor as torch; torch.ones(2).relu(); print(any('fasttensor.fx' in name for name in sys.modules), end=' ')\n"
     program += "import fasttensor.fx; from fasttensor._core import dispatch; print(dispatch.is_armed())"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == ["False", "False"]
+    out = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=CHILD, capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["False", "False"]
 
 
 def test_numbers_that_stand_for_sizes():

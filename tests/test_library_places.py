@@ -134,7 +134,7 @@ print("fine")
 
 def test_functorch_comes_with_the_runner(tmp_path):
     done = subprocess.run([sys.executable, "-m", "fasttensor", "-c", FUNCTORCH], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-                          cwd=tmp_path, timeout=60)
+                          cwd=tmp_path)
     assert done.stdout == "fine\n", done.stderr
     assert finder.Names().find_spec("functorch.dim") is None
 

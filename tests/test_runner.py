@@ -14,7 +14,7 @@ ROOT = Path(fasttensor.__file__).resolve().parents[1]
 def run(*arguments, cwd, code=0, **options):
     """What `python ARGUMENTS` prints; the exit code is checked."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True, **options)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stderr if code else done.stdout
 
