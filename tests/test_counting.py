@@ -143,3 +143,8 @@ def test_vander_and_tensordot():
     for dims in (1, ([0, 0], [0, 2]), ([4], [0])):
         with pytest.raises((RuntimeError, IndexError)):
             ft.tensordot(from_oracle(a), from_oracle(b), dims)
+
+
+def test_bins_that_are_subnormally_narrow():
+    counts, _ = ft.histogram(ft.zeros(5, dtype=ft.float64), 10, range=(0.0, 5e-324))
+    assert counts.sum() == 5

@@ -266,3 +266,8 @@ def test_out_is_written_by_the_loop_only_where_nothing_is_read_after_it_is_writt
         torch.sub(torch.ones(3), torch.ones(3, dtype=torch.bool), out=torch.zeros(3))
     with pytest.raises(RuntimeError, match="single memory location"):
         torch.add(torch.ones(3), 1, out=torch.zeros(1).expand(3))
+
+
+def test_bounds_of_bools_are_and_and_or():
+    x, y = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
+    assert torch.clamp_max(x, y).tolist() == (x & y).tolist() and torch.clamp_min(x, y).tolist() == torch.clamp(x, y).tolist() == (x | y).tolist()

@@ -323,3 +323,17 @@ def test_means_of_windows_against_pytorch(nd, sizes):
         got.backward(from_oracle(g))
         assert_close(got, want)
         assert_close(ours.grad, theirs.grad)
+
+
+def test_adaptive_averages_of_windows_of_unlike_heights():
+    """The first window is one row high here, later ones are two."""
+    x = ft.arange(40.0).view(1, 1, 4, 10)
+    got = ft.nn.functional.adaptive_avg_pool2d(x, (5, 10))[0, 0]
+    expected = [x[0, 0, i * 4 // 5:-(-(i + 1) * 4 // 5)].mean(0).tolist() for i in range(5)]
+    assert got.tolist() == expected and expected[1][0] == 5 and expected[0][0] == 0
+    for rows, columns in ((3, 7), (5, 6), (7, 9)):
+        found = ft.nn.functional.adaptive_avg_pool2d(x, (rows, columns))[0, 0]
+        for i in range(rows):
+            for j in range(columns):
+                window = x[0, 0, i * 4 // rows:-(-(i + 1) * 4 // rows), j * 10 // columns:-(-(j + 1) * 10 // columns)]
+                assert found[i, j].item() == pytest.approx(window.mean().item())

@@ -174,3 +174,12 @@ def test_tensor_that_no_constructor_filled():
     for kind in (optim.SGD, optim.Adam, optim.AdamW):
         kind([p], lr=0.1).step()
     assert storage.live_storages() > 0
+
+
+def test_more_repeats_and_indices_than_dimensions_are_refused():
+    for repeats in (65, 300, 5000):
+        with pytest.raises(RuntimeError, match="dimensions"):
+            torch.ones(1).repeat([1] * repeats)
+    x = torch.zeros([1] * 62 + [2])
+    with pytest.raises(RuntimeError, match="dimensions"):
+        x[torch.zeros([2] + [1] * 62, dtype=torch.int64)] = torch.tensor([1.0, 2.0])

@@ -79,6 +79,8 @@ cdef int lu_halves(Py_ssize_t m, Py_ssize_t n, real *a, Py_ssize_t ld, int *pivo
     half = m if n > m else rounded(n // 2, NARROW)
     beside = a + half * ld
     info = lu_halves(m, half, a, ld, pivots, room)
+    if info < 0:            # no memory: the pivots are not all there
+        return info
     exchange(beside, ld, n - half, pivots, half)
     solve(half, n - half, a, 1, ld, False, True, beside, 1, ld)
     if m == half:

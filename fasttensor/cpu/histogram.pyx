@@ -165,10 +165,11 @@ cdef Py_ssize_t quotient_bin(double v, const double *edges, Py_ssize_t bins, bin
 cdef Py_ssize_t find_bin(double v, const double *edges, Py_ssize_t bins, double scale) noexcept nogil:
     """The bin of v between equally spaced edges, which decide where the quotient rounds the other way; -1 outside."""
     cdef Py_ssize_t at
+    cdef double quotient
     if not (v >= edges[0] and v <= edges[bins]):
         return -1
-    at = <Py_ssize_t>((v - edges[0]) * scale)
-    at = bins - 1 if at >= bins else at
+    quotient = (v - edges[0]) * scale           # NaN or infinite where the edges are subnormally close
+    at = <Py_ssize_t>quotient if 0 <= quotient < bins else bins - 1 if quotient > 0 else 0
     while at > 0 and v < edges[at]:
         at -= 1
     while at < bins - 1 and v >= edges[at + 1]:

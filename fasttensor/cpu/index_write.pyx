@@ -52,7 +52,7 @@ def index_put(Tensor x, indices, Tensor values, int how=OP_SET, bint wrap=True, 
     3 minimum, 4 maximum. `values` has x's dtype and broadcasts to the shape of x[indices]."""
     cdef Plan p
     cdef Py_ssize_t shape[128]
-    cdef Py_ssize_t steps[64]
+    cdef Py_ssize_t steps[128]
     cdef int rank, d, k
     cdef Tensor v = values, held
     cdef Py_ssize_t columns

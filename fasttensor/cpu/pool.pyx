@@ -221,7 +221,6 @@ cdef void avg_plane(const Windows *w, const element *x, element *out, element *r
     """`row` has room for a row of inputs: the rows of a strip of windows are added there, then their columns."""
     cdef Py_ssize_t o0, o1, o2, i0, i1, n, k, by, span, start
     cdef const element *sums
-    cdef bint flat = w.extent[0][0] * w.extent[1][0] == 1
     for o0 in range(w.out[0]):
         for o1 in range(w.out[1]):
             o2 = 0
@@ -230,7 +229,7 @@ cdef void avg_plane(const Windows *w, const element *x, element *out, element *r
                 if w.first <= o2 < w.last - 3:
                     n = min(STRIP, w.last - o2)
                     span, start = (n - 1) * w.step + w.width, w.low[2][o2]
-                    if flat and w.high[0][o0] > w.low[0][o0] and w.high[1][o1] > w.low[1][o1]:
+                    if w.high[0][o0] - w.low[0][o0] == 1 and w.high[1][o1] - w.low[1][o1] == 1:     # the row lies in the input
                         sums = x + (w.low[0][o0] * w.size[1] + w.low[1][o1]) * w.size[2] + start
                     else:
                         memset(row, 0, span * sizeof(element))

@@ -157,6 +157,8 @@ def repeat(Tensor x, list repeats):
     cdef int rank = <int>len(repeats), lead = rank - x.rank, d, m = 0
     cdef Tensor out
     cdef Py_ssize_t size, times
+    if rank > 64:
+        raise RuntimeError(f"repeat: at most 64 dimensions, got {rank} repeats of {describe(x)}")
     for d in range(rank):
         shape[d] = repeats[d] * (x.sizes[d - lead] if d >= lead else 1)
     out = new_tensor(rank, shape, x.code, x.dev)

@@ -1,6 +1,7 @@
 """The checkpoint that is not reentrant: each saved tensor is a placeholder, filled by running the function again."""
 
 import contextlib
+import os
 import traceback
 import weakref
 
@@ -155,6 +156,10 @@ def meta(tensor):
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
+# Where frames of this library lie; compiled ones name their file from the root of its sources.
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "fasttensor/"
+
+
 class Log:
     """Operations and the lines that called them."""
 
@@ -164,7 +169,7 @@ class Log:
     def before(self, name, inputs):
         if name == "detach":        # the checkpoint's own
             return
-        frame = next((f for f in reversed(traceback.extract_stack()) if "fasttensor" not in f.filename), None)
+        frame = next((f for f in reversed(traceback.extract_stack()) if not f.filename.startswith(OWN)), None)
         self.lines.append(f"  aten::{name}" + (f"  at {frame.filename}:{frame.lineno}" if frame else ""))
 
     def after(self, token, result):
