@@ -271,3 +271,11 @@ def test_out_is_written_by_the_loop_only_where_nothing_is_read_after_it_is_writt
 def test_bounds_of_bools_are_and_and_or():
     x, y = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
     assert torch.clamp_max(x, y).tolist() == (x & y).tolist() and torch.clamp_min(x, y).tolist() == torch.clamp(x, y).tolist() == (x | y).tolist()
+
+
+@pytest.mark.parametrize("name, slope", [("elu", 1.0), ("celu", 1.0), ("selu", 1.0507009873554805)])
+def test_second_derivatives_where_the_exponential_overflows(name, slope):
+    x = torch.tensor([100.0, 1000.0, -1000.0], requires_grad=True)
+    g, = torch.autograd.grad((getattr(F, name)(x) ** 2).sum(), x, create_graph=True)
+    g.sum().backward()
+    assert x.grad.tolist() == pytest.approx([2 * slope ** 2, 2 * slope ** 2, 0.0])
