@@ -11,14 +11,14 @@ ctypedef fused real:
 # A = P L U, exchanges from 1
 cdef int lu(Py_ssize_t m, Py_ssize_t n, real *a, Py_ssize_t ld, int *pivots) noexcept nogil
 # x = L U \ P x for `columns` right-hand sides
-cdef void lu_solve(Py_ssize_t n, Py_ssize_t columns, real *a, Py_ssize_t ld, int *pivots, real *x, Py_ssize_t ldx) noexcept nogil
+cdef int lu_solve(Py_ssize_t n, Py_ssize_t columns, real *a, Py_ssize_t ld, int *pivots, real *x, Py_ssize_t ldx) noexcept nogil
 # x = a^-1 x for a triangle and x of any strides
-cdef void solve(Py_ssize_t n, Py_ssize_t columns, const real *a, Py_ssize_t ars, Py_ssize_t acs, bint upper, bint unit,
-                real *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil
+cdef int solve(Py_ssize_t n, Py_ssize_t columns, const real *a, Py_ssize_t ars, Py_ssize_t acs, bint upper, bint unit,
+               real *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil
 # the lower factor in place; what is above it is overwritten
 cdef int cholesky(Py_ssize_t n, real *a, Py_ssize_t ld) noexcept nogil
 # the inverse of a lower triangle in place; a diagonal of zeros gives inf or nan
-cdef void lower_inverse(Py_ssize_t n, real *a, Py_ssize_t rs, Py_ssize_t cs) noexcept nogil
+cdef int lower_inverse(Py_ssize_t n, real *a, Py_ssize_t rs, Py_ssize_t cs) noexcept nogil
 # y (n x n, rows) = (a a^T)^-1 of a lower triangle, which becomes its inverse
 cdef int lower_square(Py_ssize_t n, real *a, Py_ssize_t ld, real *y) noexcept nogil
 # c = a b, or c -= a b, of any strides

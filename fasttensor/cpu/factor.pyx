@@ -82,7 +82,8 @@ cdef int lu_halves(Py_ssize_t m, Py_ssize_t n, real *a, Py_ssize_t ld, int *pivo
     if info < 0:            # no memory: the pivots are not all there
         return info
     exchange(beside, ld, n - half, pivots, half)
-    solve(half, n - half, a, 1, ld, False, True, beside, 1, ld)
+    if solve(half, n - half, a, 1, ld, False, True, beside, 1, ld):
+        return NO_MEMORY
     if m == half:
         return info
     if product(beside + half, 1, ld, a + half, 1, ld, beside, 1, ld, m - half, n - half, half, True):
@@ -109,59 +110,65 @@ cdef int lu(Py_ssize_t m, Py_ssize_t n, real *a, Py_ssize_t ld, int *pivots) noe
     return info
 
 
-cdef void lu_solve(Py_ssize_t n, Py_ssize_t columns, real *a, Py_ssize_t ld, int *pivots, real *x, Py_ssize_t ldx) noexcept nogil:
+cdef int lu_solve(Py_ssize_t n, Py_ssize_t columns, real *a, Py_ssize_t ld, int *pivots, real *x, Py_ssize_t ldx) noexcept nogil:
     exchange(x, ldx, columns, pivots, n)
-    solve(n, columns, a, 1, ld, False, True, x, 1, ldx)
-    solve(n, columns, a, 1, ld, True, False, x, 1, ldx)
+    if solve(n, columns, a, 1, ld, False, True, x, 1, ldx):
+        return NO_MEMORY
+    return solve(n, columns, a, 1, ld, True, False, x, 1, ldx)
 
 
-cdef void solve_halves(Py_ssize_t n, Py_ssize_t columns, const real *a, Py_ssize_t ars, Py_ssize_t acs, bint upper, bint unit,
-                       real *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil:
+cdef int solve_halves(Py_ssize_t n, Py_ssize_t columns, const real *a, Py_ssize_t ars, Py_ssize_t acs, bint upper, bint unit,
+                      real *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil:
     cdef Py_ssize_t half
     if n <= FT_PANEL:
         if real is float:
             ft_solve_f32(n, columns, a, ars, acs, upper, unit, x, xrs, xcs)
         else:
             ft_solve_f64(n, columns, a, ars, acs, upper, unit, x, xrs, xcs)
-        return
+        return 0
     half = rounded(n // 2, FT_PANEL)
     if half >= n:
         half -= FT_PANEL
     if upper:
-        solve_halves(n - half, columns, a + half * (ars + acs), ars, acs, upper, unit, x + half * xrs, xrs, xcs)
-        product(x, xrs, xcs, a + half * acs, ars, acs, x + half * xrs, xrs, xcs, half, columns, n - half, True)
-        solve_halves(half, columns, a, ars, acs, upper, unit, x, xrs, xcs)
-    else:
-        solve_halves(half, columns, a, ars, acs, upper, unit, x, xrs, xcs)
-        product(x + half * xrs, xrs, xcs, a + half * ars, ars, acs, x, xrs, xcs, n - half, columns, half, True)
-        solve_halves(n - half, columns, a + half * (ars + acs), ars, acs, upper, unit, x + half * xrs, xrs, xcs)
+        if (solve_halves(n - half, columns, a + half * (ars + acs), ars, acs, upper, unit, x + half * xrs, xrs, xcs)
+                or product(x, xrs, xcs, a + half * acs, ars, acs, x + half * xrs, xrs, xcs, half, columns, n - half, True)):
+            return NO_MEMORY
+        return solve_halves(half, columns, a, ars, acs, upper, unit, x, xrs, xcs)
+    if (solve_halves(half, columns, a, ars, acs, upper, unit, x, xrs, xcs)
+            or product(x + half * xrs, xrs, xcs, a + half * ars, ars, acs, x, xrs, xcs, n - half, columns, half, True)):
+        return NO_MEMORY
+    return solve_halves(n - half, columns, a + half * (ars + acs), ars, acs, upper, unit, x + half * xrs, xrs, xcs)
 
 
 cdef struct System:
     Py_ssize_t n, columns, ars, acs, xrs, xcs
     const char *a
     char *x
-    bint upper, unit, double_precision
+    bint upper, unit, double_precision, failed
 
 
 cdef void solve_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef System *s = <System *>context
     cdef Py_ssize_t first = begin * GROUP, count = min(end * GROUP, s.columns) - first
+    cdef int failed
     if s.double_precision:
-        solve_halves[double](s.n, count, <const double *>s.a, s.ars, s.acs, s.upper, s.unit, <double *>s.x + first * s.xcs, s.xrs, s.xcs)
+        failed = solve_halves[double](s.n, count, <const double *>s.a, s.ars, s.acs, s.upper, s.unit, <double *>s.x + first * s.xcs, s.xrs, s.xcs)
     else:
-        solve_halves[float](s.n, count, <const float *>s.a, s.ars, s.acs, s.upper, s.unit, <float *>s.x + first * s.xcs, s.xrs, s.xcs)
+        failed = solve_halves[float](s.n, count, <const float *>s.a, s.ars, s.acs, s.upper, s.unit, <float *>s.x + first * s.xcs, s.xrs, s.xcs)
+    if failed:
+        s.failed = True
 
 
-cdef void solve(Py_ssize_t n, Py_ssize_t columns, const real *a, Py_ssize_t ars, Py_ssize_t acs, bint upper, bint unit,
-                real *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil:
+cdef int solve(Py_ssize_t n, Py_ssize_t columns, const real *a, Py_ssize_t ars, Py_ssize_t acs, bint upper, bint unit,
+               real *x, Py_ssize_t xrs, Py_ssize_t xcs) noexcept nogil:
     cdef System s
     if columns <= GROUP or <double>n * n * columns < SPLIT:
-        solve_halves(n, columns, a, ars, acs, upper, unit, x, xrs, xcs)
-        return
+        return solve_halves(n, columns, a, ars, acs, upper, unit, x, xrs, xcs)
     s.n, s.columns, s.ars, s.acs, s.xrs, s.xcs = n, columns, ars, acs, xrs, xcs
     s.a, s.x, s.upper, s.unit, s.double_precision = <const char *>a, <char *>x, upper, unit, real is double
+    s.failed = False
     parallel_for((columns + GROUP - 1) // GROUP, 1, solve_range, &s)
+    return NO_MEMORY if s.failed else 0
 
 
 cdef int cholesky(Py_ssize_t n, real *a, Py_ssize_t ld) noexcept nogil:
@@ -189,7 +196,8 @@ cdef int cholesky(Py_ssize_t n, real *a, Py_ssize_t ld) noexcept nogil:
     info = cholesky(half, a, ld)
     if info:
         return info
-    solve(half, rest, a, 1, ld, False, False, below, ld, 1)     # below L^T = what was below
+    if solve(half, rest, a, 1, ld, False, False, below, ld, 1):     # below L^T = what was below
+        return NO_MEMORY
     c = 0
     while c < rest:             # the lower triangle of the remainder, by blocks of columns
         width = min(GROUP, rest - c)
@@ -200,7 +208,7 @@ cdef int cholesky(Py_ssize_t n, real *a, Py_ssize_t ld) noexcept nogil:
     return info + <int>half if info > 0 else info
 
 
-cdef void lower_inverse(Py_ssize_t n, real *a, Py_ssize_t rs, Py_ssize_t cs) noexcept nogil:
+cdef int lower_inverse(Py_ssize_t n, real *a, Py_ssize_t rs, Py_ssize_t cs) noexcept nogil:
     cdef real room[32 * 32]
     cdef Py_ssize_t half, i, j
     cdef real *below
@@ -215,24 +223,27 @@ cdef void lower_inverse(Py_ssize_t n, real *a, Py_ssize_t rs, Py_ssize_t cs) noe
         for i in range(n):
             for j in range(i + 1):
                 a[i * rs + j * cs] = room[i * n + j]
-        return
+        return 0
     half = rounded(n // 2, FT_PANEL)
     if half >= n:
         half -= FT_PANEL
     below = a + half * rs
     # - corner^-1 below a^-1, then the two inverses
-    solve(n - half, half, below + half * cs, rs, cs, False, False, below, rs, cs)
-    solve(half, n - half, a, cs, rs, True, False, below, cs, rs)
+    if (solve(n - half, half, below + half * cs, rs, cs, False, False, below, rs, cs)
+            or solve(half, n - half, a, cs, rs, True, False, below, cs, rs)):
+        return NO_MEMORY
     for i in range(n - half):
         for j in range(half):
             below[i * rs + j * cs] = -below[i * rs + j * cs]
-    lower_inverse(half, a, rs, cs)
-    lower_inverse(n - half, below + half * cs, rs, cs)
+    if lower_inverse(half, a, rs, cs):
+        return NO_MEMORY
+    return lower_inverse(n - half, below + half * cs, rs, cs)
 
 
 cdef int lower_square(Py_ssize_t n, real *a, Py_ssize_t ld, real *y) noexcept nogil:
     cdef Py_ssize_t i, j, width
-    lower_inverse(n, a, 1, ld)
+    if lower_inverse(n, a, 1, ld):
+        return NO_MEMORY
     for j in range(n):
         memset(a + j * ld, 0, j * sizeof(real))
     j = 0

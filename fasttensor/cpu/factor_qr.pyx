@@ -193,7 +193,8 @@ cdef bint has_full_rank(Py_ssize_t n, const real *a, Py_ssize_t ld, real *room, 
         for j in range(i + 1):
             room[i * n + j] = a[i * ld + j]
             size += <double>a[i * ld + j] * a[i * ld + j]
-    lower_inverse(n, room, n, 1)
+    if lower_inverse(n, room, n, 1):
+        return False        # not known: LAPACK decides
     for i in range(n):
         for j in range(i + 1):
             inverse += <double>room[i * n + j] * room[i * n + j]
@@ -212,9 +213,11 @@ cdef int full_rank_solution(Py_ssize_t m, Py_ssize_t n, Py_ssize_t columns, real
         if m >= n:
             if qr_apply(tall, short, a, tall, tau, True, x, 1, tall, columns):
                 found = NO_MEMORY
-            solve(short, columns, a, 1, tall, True, False, x, 1, tall)
+            if solve(short, columns, a, 1, tall, True, False, x, 1, tall):
+                found = NO_MEMORY
         else:               # A = R^T Q^T
-            solve(short, columns, a, tall, 1, False, False, x, 1, tall)
+            if solve(short, columns, a, tall, 1, False, False, x, 1, tall):
+                found = NO_MEMORY
             for j in range(columns):
                 memset(x + j * tall + short, 0, (tall - short) * sizeof(real))
             if qr_apply(tall, short, a, tall, tau, False, x, 1, tall, columns):

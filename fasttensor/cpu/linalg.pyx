@@ -86,11 +86,11 @@ cdef void gesv_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         if t.code == FLOAT32:
             t.info[b] = factor.lu(t.n, t.n, <float *>a, t.n, pivots)
             if not t.info[b]:
-                factor.lu_solve(t.n, t.k, <float *>a, t.n, pivots, <float *>x, t.n)
+                t.info[b] = factor.lu_solve(t.n, t.k, <float *>a, t.n, pivots, <float *>x, t.n)
         elif t.code == FLOAT64:
             t.info[b] = factor.lu(t.n, t.n, <double *>a, t.n, pivots)
             if not t.info[b]:
-                factor.lu_solve(t.n, t.k, <double *>a, t.n, pivots, <double *>x, t.n)
+                t.info[b] = factor.lu_solve(t.n, t.k, <double *>a, t.n, pivots, <double *>x, t.n)
         else:
             t.info[b] = (<gesv_fn>t.fn)(COLUMN_MAJOR, t.n, t.k, a, lead(t.n), pivots, x, lead(t.n))
 
@@ -215,13 +215,13 @@ cdef void trsm_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     for b in range(begin, end):
         a, x = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
         if t.code == FLOAT32 and side == LEFT:
-            factor.solve(m, n, <float *>a, 1, t.ld, upper, ones, <float *>x, 1, m)
+            t.info[b] = factor.solve(m, n, <float *>a, 1, t.ld, upper, ones, <float *>x, 1, m)
         elif t.code == FLOAT32:         # of the transposes, whose upper triangle is the lower one
-            factor.solve(n, m, <float *>a, t.ld, 1, not upper, ones, <float *>x, m, 1)
+            t.info[b] = factor.solve(n, m, <float *>a, t.ld, 1, not upper, ones, <float *>x, m, 1)
         elif t.code == FLOAT64 and side == LEFT:
-            factor.solve(m, n, <double *>a, 1, t.ld, upper, ones, <double *>x, 1, m)
+            t.info[b] = factor.solve(m, n, <double *>a, 1, t.ld, upper, ones, <double *>x, 1, m)
         elif t.code == FLOAT64:
-            factor.solve(n, m, <double *>a, t.ld, 1, not upper, ones, <double *>x, m, 1)
+            t.info[b] = factor.solve(n, m, <double *>a, t.ld, 1, not upper, ones, <double *>x, m, 1)
         else:
             (<trsm_fn>t.fn)(COLUMN_MAJOR, side, uplo, NO_TRANS, unit, t.m, t.n, <void *>one_f if t.code == COMPLEX64 else <void *>one,
                             a, t.ld, x, lead(t.m))
