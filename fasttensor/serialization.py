@@ -28,7 +28,7 @@ from fasttensor.serialization_options import (LoadEndianness, SourceChangeWarnin
                                               get_unsafe_globals_in_checkpoint, location_tag, normalize_storage_type, register_package,
                                               set_crc32_options, set_default_load_endianness, set_default_mmap_options, skip_data,
                                               validate_cuda_device)
-from fasttensor.serialization_reading import Home, read
+from fasttensor.serialization_reading import LEGACY_MAGIC, LEGACY_VERSION, Home, read
 
 __all__ = ["save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
@@ -36,6 +36,8 @@ DEFAULT_PROTOCOL = 2
 FILE_LIKE, MAP_LOCATION = object, object       # PyTorch's names for annotations
 
 ALIGNMENT = 64          # of storages in the file, so that they can be mapped into memory
+
+ITEMSIZES = {kind: DTYPES[name].itemsize for name, kind in STORAGE_NAMES.items()} | {"UntypedStorage": 1}
 
 _REBUILD_TENSOR = Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_META = Name("torch._utils", "_rebuild_meta_tensor_no_storage")
@@ -59,27 +61,45 @@ class _Writer(pickle._Pickler):
 
     dispatch = dict(pickle._Pickler.dispatch)
 
-    def __init__(self, file, protocol):
+    def __init__(self, file, protocol, legacy=False):
         super().__init__(file, protocol)
+        self.legacy, self.modules = legacy, set()
         self.storages, self.keys, self.dtypes, self.names, self.kept = [], {}, {}, {}, []
 
     def persistent_id(self, obj):
         if isinstance(obj, Storage):
             obj = _Stored(obj, DTYPES["uint8"], options.tag(obj, "cpu"))
-            kind = "UntypedStorage"
+            kind = "ByteStorage" if self.legacy else "UntypedStorage"       # PyTorch's reader of the format before fails for the latter
         elif isinstance(obj, _Stored):
             kind = STORAGE_NAMES[obj.dtype.name]
+        elif self.legacy and isinstance(obj, type):
+            return self.module_class(obj)
         else:
             return None
-        key = self.keys.get(id(obj.storage))
+        memory = (obj.storage.data_ptr() or id(obj.storage), obj.storage.nbytes())      # a parameter's `data` is another storage over the same memory
+        key = self.keys.get(memory)
         if key is None:
-            key = self.keys[id(obj.storage)] = str(len(self.storages))
+            key = self.keys[memory] = str(len(self.storages))
             self.storages.append(obj.storage)
             self.dtypes[key] = kind
         elif self.dtypes[key] != kind:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types: "
                                f"{self.dtypes[key]} and {kind}. Clone one of them first.")
-        return ("storage", self.name("torch", kind), key, obj.location, obj.storage.nbytes() // obj.dtype.itemsize)
+        made = ("storage", self.name("torch", kind), key, obj.location, obj.storage.nbytes() // obj.dtype.itemsize)
+        return (*made, None) if self.legacy else made       # the format before could say here that it is a part of another storage
+
+    def module_class(self, kind):
+        """The format before names a class of modules together with its source; None for other classes and where that was said."""
+        import inspect
+        from fasttensor.nn import Module
+        if not issubclass(kind, Module) or kind in self.modules:
+            return None
+        self.modules.add(kind)
+        try:        # of the library's own classes PyTorch has another source, which it would warn about
+            found = (None, None) if pytorch_name(kind) else (inspect.getsourcefile(kind), inspect.getsource(kind))
+        except (OSError, TypeError):
+            found = None, None
+        return ("module", kind, *found)
 
     def name(self, module, name):
         return self.names.setdefault((module, name), Name(module, name))
@@ -142,6 +162,7 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
 
     A path is replaced in one step once all is written, so that a crash never leaves half a file. Modules, optimizers and
     schedulers saved whole are named as PyTorch names them, and its ``load(weights_only=False)`` makes its own of them.
+    ``_use_new_zipfile_serialization=False`` writes PyTorch's format from before 1.6, pickles followed by the storages' bytes.
 
     >>> import fasttensor, io
     >>> f = io.BytesIO()
@@ -149,25 +170,26 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
     >>> fasttensor.load(io.BytesIO(f.getvalue()))
     {'w': tensor([1., 1.])}
     """
+    write = _write if _use_new_zipfile_serialization else _write_legacy
     if isinstance(f, (str, os.PathLike)):
         path = os.path.abspath(os.fspath(f))
         mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:      # a pipe or a device cannot be replaced
-                return _write(obj, file, "archive", pickle_protocol)
+                return write(obj, file, "archive", pickle_protocol)
         if not os.path.isdir(os.path.dirname(path)):
             raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".saving-")
         try:
             with os.fdopen(handle, "wb") as file:
-                _write(obj, file, os.path.splitext(os.path.basename(path))[0] or "archive", pickle_protocol)
+                write(obj, file, os.path.splitext(os.path.basename(path))[0] or "archive", pickle_protocol)
             os.chmod(temporary, mode)
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
             raise
     elif hasattr(f, "write"):
-        _write(obj, f, "archive", pickle_protocol)
+        write(obj, f, "archive", pickle_protocol)
     else:
         raise TypeError(f"save: expected a path or a file with write(), got {type(f).__name__}")
 
@@ -191,6 +213,18 @@ def _write(obj, file, root, protocol):
             content = bytes(storage.nbytes()) if options.skipping else memoryview(storage) if storage.nbytes() else b""
             _add(archive, f"{root}/data/{key}", content)
         _add(archive, f"{root}/version", b"3\n")
+
+
+def _write_legacy(obj, file, root, protocol):
+    about = {"protocol_version": LEGACY_VERSION, "little_endian": sys.byteorder == "little", "type_sizes": {"short": 2, "int": 4, "long": 4}}
+    for value in (LEGACY_MAGIC, LEGACY_VERSION, about):
+        pickle.dump(value, file, protocol)
+    writer = _Writer(file, protocol, legacy=True)
+    writer.dump(obj)
+    pickle.dump(list(writer.dtypes), file, protocol)
+    for storage, kind in zip(writer.storages, writer.dtypes.values()):
+        file.write(struct.pack("<q", storage.nbytes() // ITEMSIZES[kind]))
+        file.write(bytes(storage.nbytes()) if options.skipping else memoryview(storage) if storage.nbytes() else b"")
 
 
 def _add(archive, name, data):

@@ -18,7 +18,7 @@ from fasttensor.serialization_globals import StorageType, allowed
 
 __all__ = []
 
-_LEGACY_MAGIC = 0x1950a86a20f9469cfc6c
+LEGACY_MAGIC, LEGACY_VERSION = 0x1950a86a20f9469cfc6c, 1001
 
 
 class _Reader(pickle._Unpickler):
@@ -60,6 +60,8 @@ class _Reader(pickle._Unpickler):
 
     def persistent_load(self, pid):
         kind = pid[0].decode() if isinstance(pid[0], bytes) else pid[0]
+        if kind == "module" and len(pid) == 4 and isinstance(pid[1], type):     # a class that find_class allowed, with its source
+            return pid[1]
         if kind != "storage" or len(pid) < 5 or not isinstance(pid[1], (StorageType, dtype_class)):
             raise pickle.UnpicklingError(f"load: the file refers to an unknown kind of record: {pid!r:.80}")
         return self.storage_of(*pid[1:])
@@ -104,6 +106,9 @@ def read(file, name, home, trusted, mapped):
             raise EOFError("it is empty")
         if head[:1] != b"\x80":
             raise ValueError(f"it starts with {head!r}, neither as a zip archive nor as a pickle")
+        if mapped:
+            raise RuntimeError("load: mmap can only be used with files that torch.save(..., _use_new_zipfile_serialization=True) wrote: "
+                               f"{name} has the format from before; load it without mmap, or save it again")
         return _load_legacy(file, home, trusted)
     except zipfile.BadZipFile as error:
         size = file.seek(0, os.SEEK_END) - start
@@ -218,9 +223,9 @@ def _load_legacy(file, home, trusted):
             found[key] = (kind, make_storage(count * kind.itemsize), location)
         return _typed(kind, *home.place(found[key][1], location), later)
 
-    if _Reader(file, storage_of, False).load() != _LEGACY_MAGIC:
+    if _Reader(file, storage_of, False).load() != LEGACY_MAGIC:
         raise ValueError("it starts with another number than PyTorch's files do")
-    if _Reader(file, storage_of, False).load() != 1001:
+    if _Reader(file, storage_of, False).load() != LEGACY_VERSION:
         raise ValueError("its format has another version")
     _Reader(file, storage_of, False).load()         # sizes of C's types on the machine that wrote it
     result = _Reader(file, storage_of, trusted).load()

@@ -80,6 +80,52 @@ def test_from_pytorch(tmp_path, legacy):
     same(example(other), torch.load(tmp_path / "x.pt"))
 
 
+def test_a_parameter_shares_memory_with_its_views_in_a_file():
+    weight, file = torch.nn.Parameter(torch.ones(2, 3)), io.BytesIO()
+    torch.save([weight, weight.detach().t(), weight.data], file)
+    read = torch.load(io.BytesIO(file.getvalue()))
+    assert len({x.data_ptr() for x in read}) == 1
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_the_format_before_to_pytorch(tmp_path, protocol):
+    """Pickles and then the storages' bytes, as PyTorch wrote files before 1.6, for values, modules and a file of several parts."""
+    other, path = oracle(), tmp_path / "x.pt"
+    torch.save(example(torch), path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+    assert path.read_bytes()[:1] == b"\x80"
+    same(example(torch), torch.load(path))
+    same(example(other), other.load(path, weights_only=protocol == 2))
+    with pytest.raises(RuntimeError, match="mmap can only be used with files"):
+        torch.load(path, mmap=True)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 2))
+    file = io.BytesIO()
+    for value in (net, [net[0].weight, net[0].weight.detach().t()], torch.ones(3).untyped_storage()):
+        torch.save(value, file, _use_new_zipfile_serialization=False)
+    for t in (torch, other):
+        file.seek(0)
+        read, shared, storage = (t.load(file, weights_only=False) for _ in range(3))
+        assert type(read) is t.nn.Sequential and repr(read) == repr(net)
+        assert read.eval()(t.ones(1, 3))[0].tolist() == pytest.approx(net.eval()(torch.ones(1, 3))[0].tolist(), rel=1e-5)
+        assert shared[0].data_ptr() == shared[1].data_ptr() and shared[1].tolist() == net[0].weight.t().tolist()
+        assert storage.nbytes() == 12
+    with torch.serialization.skip_data():
+        torch.save(torch.ones(2), path, _use_new_zipfile_serialization=False)
+    assert other.load(path).tolist() == [0, 0]
+
+
+def test_whole_modules_of_the_format_before_from_pytorch():
+    other = oracle()
+    file = io.BytesIO()
+    net = other.nn.Sequential(other.nn.Linear(3, 2), other.nn.ReLU())
+    other.save(net, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="Sequential"):
+        torch.load(file)
+    file.seek(0)
+    read = torch.load(file, weights_only=False)
+    assert type(read) is torch.nn.Sequential and read[0].weight.tolist() == net[0].weight.tolist()
+
+
 @pytest.mark.parametrize("mmap", [False, True])
 def test_to_pytorch(tmp_path, mmap):
     other = oracle()
