@@ -106,9 +106,9 @@ NAMES = {
             "set_warn_always use_deterministic_algorithms",
         "functional.symbolic_numbers": "_sym_sqrt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
         "functional.view_copies":
-            "alias_copy as_strided_copy broadcast_shapes chunk_copy detach_copy diagonal_copy expand_copy narrow_copy "
-            "permute_copy resize_as_ select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
-            "transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy",
+            "alias_copy as_strided_copy broadcast_shapes detach_copy diagonal_copy expand_copy narrow_copy permute_copy "
+            "resize_as_ select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
+            "unbind_copy unfold_copy unsqueeze_copy view_copy",
         "functional.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     },
     "NN_FUNCTIONAL": {
@@ -225,7 +225,7 @@ METHODS = {
         "index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_reduce index_reduce_ "
         "index_select",
     "functional.joining": "dsplit hsplit tensor_split vsplit",
-    "functional.kinds": "element_size has_names is_coalesced is_distributed is_pinned is_set_to is_shared pin_memory record_stream",
+    "functional.kinds": "element_size is_coalesced is_distributed is_pinned is_set_to is_shared pin_memory record_stream",
     "functional.masking": "argwhere masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select nonzero put put_ take take_along_dim",
     "functional.matmul": "bmm dot ger inner matmul mm mv outer vdot",
     "functional.matrix_functions": "det logdet matrix_exp pinverse slogdet",
@@ -253,7 +253,7 @@ METHODS = {
 PROPERTIES = {
     "functional.basics": "T mT retains_grad",
     "functional.complex_parts": "H imag mH real",
-    "functional.kinds": "is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu name names",
+    "functional.kinds": "is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu name",
 }
 HOOKS = {
     "functional.basics": "sum_to unbind view_dtype",

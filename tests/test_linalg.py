@@ -205,6 +205,8 @@ def test_extreme_eigenvalues(dtype):
         values, vectors = ft.lobpcg(a, 2, b, largest=largest)
         same(a @ vectors, b @ vectors * values.to(a.dtype), 100)
         same(vectors.mH @ b @ vectors, ft.eye(2, dtype=a.dtype))
+    with pytest.raises(ValueError, match="smaller than 3 x the number"):
+        ft.lobpcg(a, 3)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])

@@ -206,3 +206,18 @@ def test_converted_to_the_dtype_written_to():
     x[[0, 1]] = torch.tensor([1.5, 2.5])
     x[[2]] = torch.tensor(3)
     assert x.tolist() == [1.5, 2.5, 3] and x.dtype == torch.float64
+
+
+def test_nodes_of_copied_views():
+    """A copied view is named as PyTorch names it; of detach_copy there is no derivative, as there."""
+    pt, names = oracle(), {}
+    for t in (torch, pt):
+        x = t.ones(2, 3, requires_grad=True)
+        made = [t.alias_copy(x), t.permute_copy(x, (1, 0)), t.t_copy(x), t.expand_copy(x, (2, 3)), t.select_copy(x, 0, 0), t.unbind_copy(x)[1],
+                t.split_copy(x, 1)[0], t.narrow_copy(x, 0, 0, 1), t.detach_copy(x), t.squeeze_copy(x), t.slice_copy(x, 0), t.unsqueeze_copy(x, 0)]
+        names[t.__name__] = [(y.grad_fn.name(), type(y.grad_fn).__name__) for y in made]
+        with pytest.raises(RuntimeError, match="derivative for aten::detach_copy is not implemented"):
+            t.detach_copy(x).sum().backward()
+        t.t_copy(x)[0, 1].backward()
+        assert x.grad.tolist() == [[0, 0, 0], [1, 0, 0]]
+    assert names["fasttensor"] == names["torch"]

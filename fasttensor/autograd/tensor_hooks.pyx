@@ -25,6 +25,14 @@ def detach(self):
     return alias(x)
 
 
+def relabel(self, label):
+    """Call the operation that gave a tensor by another name, before a program sees its node; returns the tensor."""
+    cdef Tensor x = <Tensor?>self
+    if x.dev != BATCHED and x.node is not None:
+        x.node.label = label
+    return x
+
+
 def detach_(self):
     """Cut this tensor from its history, in place. Raises RuntimeError for a view, whose base would go on recording.
 

@@ -72,12 +72,6 @@ def need_pinning():
         raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")
 
 
-def no_names(op, names):
-    """Raise TypeError for dimension names, which there are none of."""
-    if names is not None:
-        raise TypeError(f"{op}(): argument 'names': dimensions have no names here; keep them beside the tensor (einops does) or leave names= out")
-
-
 def sizes_of(op, size, named):
     """The positional sizes, or the ones given as size=."""
     if named is not None:
@@ -110,7 +104,7 @@ def must_be_tensor(op, x, name="input"):
 
 # --- from sizes ---
 
-def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None, names=None, **named):
+def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None, **named):
     """A tensor of the given sizes with whatever values its memory holds.
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
@@ -121,8 +115,6 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     """
     if pin_memory:
         need_pinning()
-    if names is not None:
-        no_names("empty", names)
     if not size or named:
         size = sizes_of("empty", size, named.pop("size", None))
         no_more("empty", named)
@@ -146,7 +138,7 @@ def no_more(op, named):
         raise TypeError(f"{op}() got an unexpected keyword argument '{name}'")
 
 
-def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None, **named):
+def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
     """A tensor of zeros.
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
@@ -158,8 +150,6 @@ def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=Fals
     """
     if pin_memory:
         need_pinning()
-    if names is not None:
-        no_names("zeros", names)
     if out is not None or not size or named:
         size = sizes_of("zeros", size, named.pop("size", None))
         no_more("zeros", named)
@@ -197,7 +187,7 @@ def _fill_out(op, size, out, value, dtype):
     return out
 
 
-def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None, **named):
+def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
     """A tensor of ones.
 
     Args: sizes as ints or as one sequence; ``dtype`` (default: the default floating-point type), ``device``, ``requires_grad``.
@@ -209,8 +199,6 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
     """
     if pin_memory:
         need_pinning()
-    if names is not None:
-        no_names("ones", names)
     if out is not None or not size or named:
         size = sizes_of("ones", size, named.pop("size", None))
         no_more("ones", named)
@@ -233,7 +221,7 @@ def _dtype_of_number(value):
     return COMPLEX_OF.get(get_default_dtype().name, DTYPES["complex64"]) if isinstance(value, complex) else get_default_dtype()
 
 
-def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, names=None):
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of one value; its dtype follows the value unless given.
 
     Args: `size`, a tuple of ints; `fill_value`, a number or a 0-d tensor. Raises TypeError for a size of another type, RuntimeError where the
@@ -244,8 +232,6 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     """
     if pin_memory:
         need_pinning()
-    if names is not None:
-        no_names("full", names)
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if isinstance(fill_value, Tensor) and dtype is None:

@@ -80,15 +80,6 @@ def is_coalesced(self):
     raise RuntimeError(f"is_coalesced expected sparse coordinate tensor layout but got Strided: {description(self)}")
 
 
-def has_names(self):
-    """False: dimensions have no names.
-
-    >>> torch.ones(2).has_names()
-    False
-    """
-    return False
-
-
 def is_set_to(self, tensor):
     """Whether the other tensor shows the same memory by the same sizes and strides.
 
@@ -104,15 +95,6 @@ def _never(name, words):
     return property(lambda self: False, doc=f"False: no tensor is {words} here.\n\n>>> torch.ones(2).{name}\nFalse\n")
 
 
-def _names(self):
-    """A None for each dimension: dimensions have no names.
-
-    >>> torch.ones(2, 3).names
-    (None, None)
-    """
-    return (None,) * self.ndim
-
-
 def _name(self):
     """None: tensors have no names.
 
@@ -124,6 +106,6 @@ def _name(self):
 
 METHODS = {
     **{"is_" + kind: _never("is_" + kind, words) for kind, words in NEVER.items()},
-    **{f.__name__: f for f in (element_size, is_distributed, is_shared, is_pinned, pin_memory, record_stream, is_coalesced, has_names, is_set_to)},
-    "names": property(_names), "name": property(_name),
+    **{f.__name__: f for f in (element_size, is_distributed, is_shared, is_pinned, pin_memory, record_stream, is_coalesced, is_set_to)},
+    "name": property(_name),
 }

@@ -304,9 +304,11 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     """The k largest (largest=False: smallest) eigenvalues of A x = l B x and their vectors, for Hermitian A and positive-definite B.
 
     A, B: (..., m, m). k defaults to X's columns, `n`, or 1. Matrices here are dense, so that the values come from a
-    complete factorisation: X, iK, niter, tol and what else steers PyTorch's iteration do not change the result.
+    complete factorisation: X, iK, niter, tol and what else steers PyTorch's iteration do not change the result. Where X is
+    left out, the numbers that it begins from are drawn all the same, so that later ones are PyTorch's.
 
-    dtypes: float32 and float64. Raises ValueError for a k outside of 1 .. m, RuntimeError for matrices that are not square.
+    dtypes: float32 and float64. Raises ValueError where m is less than three times X's columns, or `n`, or k, as PyTorch's iteration
+    needs, and for a k outside of 1 .. m; RuntimeError for matrices that are not square.
 
     >>> torch.lobpcg(torch.tensor([3.0, 1.0, 2.0]).diag(), 1)[0]
     tensor([3.])
@@ -315,10 +317,17 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     for place, (name, t) in enumerate((("B", B), ("X", X)), 3):
         optional_tensor(t, "lobpcg", name, place)
     m = A.shape[-1]
-    k = (n if n is not None else 1 if X is None else X.shape[-1]) if k is None else k
+    k = (1 if X is None else X.shape[-1]) if k is None else k
     k = int_of(k, "lobpcg", "k")
+    n = X.shape[-1] if X is not None else k if n is None else int_of(n, "lobpcg", "n")
+    if m < 3 * n:
+        raise ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested "
+                         f"eigenpairs (={n}): linalg.eigh gives all of them")
     if not 0 < k <= m:
         raise ValueError(f"lobpcg: k={k} must be in 1 .. {m} for {description(A)}")
+    if X is None:
+        for _ in range(A[..., 0, 0].numel()):
+            randn(m, n, dtype=A.dtype, device=A.device)
     A = (A + A.mH) * 0.5
     if B is None:
         values, vectors = linalg_eigh(A)

@@ -8,7 +8,7 @@ from fasttensor.autograd.batched import is_inside, spread_draws
 from fasttensor.autograd.recording import count_write
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.common import need_out
-from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, makers, must_be_tensor, need_pinning, no_names, number,
+from fasttensor.functional.creation import (as_dtype, dtype_code, empty_like, finish, makers, must_be_tensor, need_pinning, number,
                                             only_strided, prepare, refuse_leaf, sizes_of)
 from fasttensor.functional.random_fills import DIGITS, LIMITS, fill_from_to
 
@@ -20,9 +20,7 @@ def _fresh(op, size, named, dtype, device, layout, out):
     if named or not size:
         size = sizes_of(op, size, named.pop("size", None))
     for name in named:
-        if name == "names":
-            no_names(op, named[name])
-        elif name == "pin_memory":
+        if name == "pin_memory":
             if named[name]:
                 need_pinning()
         elif name != "memory_format":

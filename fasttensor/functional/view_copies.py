@@ -2,9 +2,11 @@
 
 import warnings
 
+from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.tensor import Size
 from fasttensor.autograd import cutting, permuting, tensor_hooks, views, writing
-from fasttensor.functional.basics import chunk, split, split_with_sizes, unbind
+from fasttensor.autograd.rule import Rule, apply
+from fasttensor.functional.basics import split, split_with_sizes, unbind
 from fasttensor.functional.common import check_tensor, give
 from fasttensor.functional.retelling import as_method, renamed
 
@@ -41,8 +43,17 @@ EXAMPLES = {
     "unfold": (">>> torch.unfold_copy(torch.arange(5), 0, 3, 2)", "tensor([[0, 1, 2],", "        [2, 3, 4]])"),
     "expand": (">>> torch.expand_copy(torch.tensor([[1], [2]]), (2, 3))", "tensor([[1, 1, 1],", "        [2, 2, 2]])"),
     "view": (">>> torch.view_copy(torch.arange(4), (2, 2))", "tensor([[0, 1],", "        [2, 3]])"),
-    "detach": (">>> torch.detach_copy(torch.ones(2, requires_grad=True))", "tensor([1., 1.])"),
+    "detach": (">>> torch.detach_copy(torch.ones(2))", "tensor([1., 1.])"),
 }
+
+
+def _copy(view, name):
+    if name == "detach_copy":
+        return view
+    made = view.clone().contiguous()
+    if view.requires_grad and is_grad_enabled():
+        tensor_hooks.relabel(made, "NarrowCopyBackward0" if name == "narrow_copy" else view.grad_fn.name() + "_copy")
+    return made
 
 
 def copied(view, name):
@@ -53,7 +64,7 @@ def copied(view, name):
             got = view(input, *args, **kwargs)
         except (RuntimeError, IndexError, TypeError) as error:     # the view's messages have its own name
             raise type(error)(f"{name}(): {error}") from None
-        copies = tuple(v.clone().contiguous() for v in got) if isinstance(got, (tuple, list)) else got.clone().contiguous()
+        copies = tuple(_copy(v, name) for v in got) if isinstance(got, (tuple, list)) else _copy(got, name)
         if out is not None and isinstance(copies, tuple):
             give(out, copies, name, True)
             return None
@@ -66,15 +77,28 @@ def copied(view, name):
 
 
 def _alias(input):
-    return input.view(input.shape)
+    return tensor_hooks.relabel(input.view(input.shape), "AliasBackward0")
+
+
+class _DetachCopy(Rule):
+    """PyTorch records this one, and has no derivative of it."""
+    name = "torch::autograd::NotImplemented"
+
+    @staticmethod
+    def forward(ctx, input):
+        return input.clone().contiguous()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError("derivative for aten::detach_copy is not implemented: use detach().clone(), which has no history")
 
 
 _VIEWS = {
-    "alias": _alias, "detach": tensor_hooks.detach, "as_strided": cutting.as_strided,
+    "alias": _alias, "detach": lambda input: apply(_DetachCopy, input), "as_strided": cutting.as_strided,
     "diagonal": cutting.diagonal, "narrow": cutting.narrow, "select": cutting.select, "slice": cutting.slice_dim,
     "unfold": cutting.unfold, "expand": permuting.expand, "permute": permuting.permute, "squeeze": permuting.squeeze,
     "t": permuting.t, "transpose": permuting.transpose, "unsqueeze": permuting.unsqueeze, "view": _any_view,
-    "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind, "chunk": chunk,
+    "split": split, "split_with_sizes": split_with_sizes, "unbind": unbind,
 }
 for _name, _view in _VIEWS.items():
     globals()[_name + "_copy"] = copied(_view, _name + "_copy")
