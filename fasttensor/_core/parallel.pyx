@@ -27,6 +27,30 @@ cdef extern from *:
     static int ft_forked = 0;
     static __thread int ft_inside = 0;
     static __thread int ft_index = 0;
+    /* Kernels with few CPUs tend to wake a worker on the CPU of its caller and leave it there while another idles: the
+       caller then ends every region alone and waits for a worker that cannot run (70 us instead of 10 for a small
+       loop, for as long as the program goes on). A worker that finds itself there several times in a row moves. */
+    enum { FT_MEETINGS = 4 };
+    static __thread int ft_meetings = 0;
+    #ifdef __linux__
+    #include <sched.h>
+    static inline int ft_cpu(void) { return sched_getcpu(); }
+    static void ft_leave_cpu(int cpu) {
+        cpu_set_t allowed, others;
+        if (sched_getaffinity(0, sizeof allowed, &allowed)) return;
+        others = allowed;
+        CPU_CLR(cpu, &others);
+        if (!CPU_COUNT(&others) || sched_setaffinity(0, sizeof others, &others)) return;
+        sched_setaffinity(0, sizeof allowed, &allowed);         /* it is elsewhere now, and free to go anywhere again */
+    }
+    #else
+    static inline int ft_cpu(void) { return -1; }
+    static void ft_leave_cpu(int cpu) { (void)cpu; }
+    #endif
+    static inline void ft_meet(int cpu) {
+        if (cpu < 0 || ft_cpu() != cpu) { ft_meetings = 0; return; }
+        if (++ft_meetings >= FT_MEETINGS) { ft_meetings = 0; ft_leave_cpu(cpu); }
+    }
     static void ft_after_fork(void) { ft_forked = 1; }
     static void ft_watch_forks(void) { pthread_atfork(NULL, NULL, ft_after_fork); }
 
@@ -49,10 +73,12 @@ cdef extern from *:
             atomic_init(&runs[t].next, chunks * t / threads);
             runs[t].end = chunks * (t + 1) / threads;
         }
+        int cpu = ft_cpu();
         #pragma omp parallel num_threads(threads)
         {
             ft_inside = 1;
             ft_index = omp_get_thread_num();
+            if (ft_index) ft_meet(cpu);
             for (int k = 0; k < threads; k++) {
                 ft_run *run = &runs[(ft_index + k) % threads];
                 for (;;) {
