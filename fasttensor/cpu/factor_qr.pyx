@@ -3,6 +3,8 @@
 A panel's reflections are gathered as I - V T V^T (R. Schreiber and C. Van Loan, "A storage-efficient WY representation"), so
 that the other columns take them in three products. Signs are LAPACK's.
 """
+from libc.float cimport DBL_EPSILON, FLT_EPSILON
+from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 from fasttensor.cpu.factor cimport real, NO_MEMORY, lower_inverse, padded, product, solve
@@ -180,15 +182,36 @@ cdef int qr_apply(Py_ssize_t m, Py_ssize_t k, const real *a, Py_ssize_t ld, cons
     return failed
 
 
+cdef int dependent_line(Py_ssize_t n, const real *a, Py_ssize_t line, Py_ssize_t step, int parts, Py_ssize_t tall) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef int p
+    cdef double size, square, last, v, tolerance = 2 * sqrt(<double>tall) * (FLT_EPSILON if real is float else DBL_EPSILON)
+    for j in range(n):
+        size = square = last = 0
+        for i in range(j + 1):
+            for p in range(parts):
+                size = max(size, fabs(<double>a[(j * line + i * step) * parts + p]))
+        for i in range(j + 1):
+            last = 0
+            for p in range(parts):
+                v = a[(j * line + i * step) * parts + p] / size
+                last += v * v
+            square += last
+        # what is left of a line that rounding alone makes differ from a sum of those before it; also where all is 0, which makes NaN
+        if not last > tolerance * tolerance * square:
+            return <int>(j + 1)
+    return 0
+
+
 cdef bint has_full_rank(Py_ssize_t n, const real *a, Py_ssize_t ld, real *room, double rcond) noexcept nogil:
     """Whether R's least singular value over its greatest exceeds rcond: it is at least 1 / (|R| |R^-1|), with Frobenius' norms."""
     cdef Py_ssize_t i, j
     cdef double size = 0, inverse = 0
+    if rcond < 0:
+        return not dependent_line(n, a, ld, 1, 1, ld)
     for i in range(n):
         if a[i * (ld + 1)] == 0:
             return False
-    if rcond < 0:
-        return True
     for i in range(n):
         for j in range(i + 1):
             room[i * n + j] = a[i * ld + j]

@@ -62,10 +62,10 @@ cdef void getrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             t.info[b] = (<getrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, a, lead(t.m), pivots)
 
 
-def getrf(Tensor x, bint transposed=False):
-    """LU with partial pivoting in one matrix, row exchanges counted from 1, info; `transposed`: of the transposes, which need no reordering."""
+def getrf(Tensor x):
+    """LU with partial pivoting in one matrix, row exchanges counted from 1, info."""
     cdef Task t
-    cdef Tensor a = rows(x) if transposed else columns(x)
+    cdef Tensor a = columns(x)
     t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
     cdef Tensor pivots = batch_of(x, 2, INT32, min(t.m, t.n), -1)
     t.code, t.fn = a.code, complex_routine("getrf_work", a.code)
@@ -96,9 +96,10 @@ cdef void gesv_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 def inverse(Tensor x):
-    """The inverses of square matrices, info."""
+    """The inverses of square matrices, info. The LU of the transposes, which needs no reordering, loses digits where that of the
+    matrices does not: of triangles and of rows of one scale each."""
     cdef Task t
-    cdef Tensor a = rows(x)
+    cdef Tensor a = columns(x)
     cdef Tensor b = new_tensor(x.rank, x.sizes, x.code, x.dev)
     cdef Py_ssize_t n = x.sizes[x.rank - 1], i, item = ITEMSIZE[x.code]
     cdef Tensor pivots = batch_of(x, 2, INT32, n, -1)
@@ -114,7 +115,7 @@ def inverse(Tensor x):
     operand(&t, 1, pivots, 1)
     operand(&t, 2, b, 2)
     info = run(&t, a, gesv_range)
-    return b, info
+    return turned(b), info
 
 
 def gesv(Tensor x, Tensor y):
@@ -339,9 +340,13 @@ def ormqr(Tensor x, Tensor factors, Tensor other, bint left, bint transpose):
 
 cdef void sytrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
+    cdef Py_ssize_t b, i
+    cdef int *pivots
     for b in range(begin, end):
-        t.info[b] = (<sytrf_fn>t.fn)(COLUMN_MAJOR, b"L", t.n, t.p[0] + b * t.step[0], lead(t.n), <int *>(t.p[1] + b * t.step[1]))
+        pivots = <int *>(t.p[1] + b * t.step[1])
+        for i in range(t.n):        # a matrix that holds NaN is refused, with no pivot written
+            pivots[i] = <int>(i + 1)
+        t.info[b] = (<sytrf_fn>t.fn)(COLUMN_MAJOR, b"L", t.n, t.p[0] + b * t.step[0], lead(t.n), pivots)
 
 
 def sytrf(Tensor x, bint hermitian):

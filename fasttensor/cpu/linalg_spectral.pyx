@@ -179,11 +179,20 @@ def geev(Tensor x, bint vectors):
 
 cdef void gels_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
+    cdef Py_ssize_t b, n = min(t.m, t.n), tall = max(t.m, t.n)
+    # R's columns, or L's rows
+    cdef Py_ssize_t line = t.m if t.m >= t.n else 1, step = 1 if t.m >= t.n else t.m
+    cdef int parts = 2 if t.code >= COMPLEX64 else 1
+    cdef char *a
     for b in range(begin, end):
         if refused(t, b, <Py_ssize_t>t.m * t.n):
             continue
-        t.info[b] = (<gels_fn>t.fn)(COLUMN_MAJOR, b"N", t.m, t.n, t.k, t.p[0] + b * t.step[0], lead(t.m), t.p[1] + b * t.step[1], t.ld)
+        a = t.p[0] + b * t.step[0]
+        t.info[b] = (<gels_fn>t.fn)(COLUMN_MAJOR, b"N", t.m, t.n, t.k, a, lead(t.m), t.p[1] + b * t.step[1], t.ld)
+        if t.info[b] == 0 and (t.code == FLOAT32 or t.code == COMPLEX64):
+            t.info[b] = factor_qr.dependent_line(n, <float *>a, line, step, parts, tall)
+        elif t.info[b] == 0:
+            t.info[b] = factor_qr.dependent_line(n, <double *>a, line, step, parts, tall)
 
 
 cdef struct Tolerance:

@@ -5,7 +5,7 @@ Example (a kernel call, as the derivative rules make it)::
 
     y = reduce.sum(x, (0, 2), False, INT64)     # dims None: all of them
 """
-from fasttensor._core.dtype cimport BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
+from fasttensor._core.dtype cimport BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64
 from fasttensor._core.tensor cimport Tensor, cast
 from fasttensor.cpu.reduce_driver cimport *
 
@@ -58,8 +58,6 @@ def norm(Tensor x, double p, dims, bint keepdim, int code):
         behind *= x.sizes[d] if reduced[d] else 1
     if behind == 1 and p != 0:
         p = inf                 # the one element's absolute value, whose power might overflow
-    if p == 2:
-        return reduce(x, R_SQSUM, -1, P_SQRT, 0, dims, keepdim, code)
     if p == 1:
         return reduce(x, R_ABSSUM, -1, P_NONE, 0, dims, keepdim, code)
     if p == inf:
@@ -68,7 +66,47 @@ def norm(Tensor x, double p, dims, bint keepdim, int code):
         return reduce(x, R_ABSMIN, -1, P_NONE, 0, dims, keepdim, code)
     if p == 0:
         return reduce(x, R_COUNT, -1, P_NONE, 0, dims, keepdim, code)
+    cdef Tensor out = powers(x, p, dims, keepdim, code)
+    if left_range(out, p, x.code == FLOAT64 or x.code == COMPLEX128):
+        return norm_of_shares(x, p, dims, keepdim, code)
+    return out
+
+
+cdef Tensor powers(Tensor x, double p, dims, bint keepdim, int code):
+    if p == 2:
+        return reduce(x, R_SQSUM, -1, P_SQRT, 0, dims, keepdim, code)
     return reduce(x, R_ABSPOW, -1, P_ROOT, p, dims, keepdim, code)
+
+
+cdef bint left_range(Tensor out, double p, bint wide):
+    """Whether sums of p-th powers, of which `out` has the roots, came near the ends of their dtype's range: digits were lost, or all."""
+    cdef Tensor y = cast(out, FLOAT64)
+    cdef const double *v = <const double *>y.ptr
+    cdef Py_ssize_t i
+    # of the root: float32's squares from 1e-30 to 1e38, float64's from 1e-290 to 1e308
+    cdef double a = 10 ** ((-290. if wide else -30.) / p), b = 10 ** ((307. if wide else 38.) / p)
+    cdef double low = min(a, b), high = max(a, b)
+    cdef bint found = False
+    for i in range(y.count):
+        found |= (v[i] < low) | (v[i] > high)
+    return found
+
+
+cdef Tensor norm_of_shares(Tensor x, double p, dims, bint keepdim, int code):
+    """The norm by elements divided by the largest (negative p: the smallest), whose powers neither overflow nor vanish."""
+    cdef Tensor wide = x.detach()
+    wide = cast(wide, COMPLEX128 if x.code == COMPLEX64 or x.code == COMPLEX128 else FLOAT64)
+    cdef object scale = reduce(wide, R_ABSMAX if p > 0 else R_ABSMIN, -1, P_NONE, 0, dims, True, FLOAT64), plain, y
+    plain = scale.isfinite().logical_and(scale != 0)
+    y = powers(wide / scale.where(plain, 1.0), p, dims, True, FLOAT64) * scale.where(plain, 1.0)
+    return cast(y.reshape(result_sizes(x, dims, keepdim)), code)
+
+
+cdef list result_sizes(Tensor x, dims, bint keepdim):
+    cdef bint reduced[64]
+    cdef int d
+    mark(x, dims, reduced)
+    return [1 if reduced[d] else x.sizes[d] for d in range(x.rank) if keepdim or not reduced[d]]
 
 
 def var(Tensor x, dims, double correction, bint keepdim, bint root, bint with_mean):

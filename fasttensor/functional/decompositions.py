@@ -92,7 +92,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """
     flag("linalg_lu_factor_ex", "pivot", pivot)
     matrix("linalg.lu_factor_ex", A)
-    if not pivot:
+    if not pivot and A.numel():
         raise RuntimeError("linalg.lu_factor_ex: LU without pivoting is not implemented on the CPU")
     lu, pivots, info = apply(LuFactorEx, A)
     if check_errors:
@@ -113,7 +113,7 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
     """
     flag("linalg_lu_factor", "pivot", pivot)
     matrix("linalg.lu_factor", A)
-    if not pivot:
+    if not pivot and A.numel():
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     lu, pivots, info = apply(LuFactorEx, A)
     check("torch.linalg.lu_factor", info, zero_pivot)
@@ -177,7 +177,8 @@ def linalg_lu(A, *, pivot=True, out=None):
     flag("linalg_lu", "pivot", pivot)
     matrix("linalg.lu", A)
     found = linalg_lu_factor_ex(A, pivot=pivot)
-    return deliver("linalg.lu", out, LuResult(*lu_unpack(found.LU, found.pivots)), True)
+    P, L, U = lu_unpack(found.LU, found.pivots)
+    return deliver("linalg.lu", out, LuResult(P if pivot else A.new_empty((0,)), L, U), True)
 
 
 def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
@@ -194,6 +195,8 @@ def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
     square("linalg.ldl_factor_ex", A)
     data, pivots, info = backend(A).sytrf(A.detach(), bool(hermitian))
     data = data.tril()
+    if not info.is_meta and bool((all_samples(info) < 0).any()):
+        data = data.masked_fill((info < 0).reshape(info.shape + (1, 1)), float("nan")).tril()
     if check_errors:
         check("linalg.ldl_factor_ex", info, singular_block)
     return deliver("linalg.ldl_factor_ex", out, LdlFactorExResult(data, pivots, info), True)
@@ -212,7 +215,7 @@ def linalg_ldl_factor(A, *, hermitian=False, out=None):
     """
     flag("linalg_ldl_factor", "hermitian", hermitian)
     found = linalg_ldl_factor_ex(A, hermitian=hermitian)
-    check("torch.linalg.ldl_factor_ex", found.info, singular_block)
+    check("torch.linalg.ldl_factor", found.info, singular_block)
     return deliver("linalg.ldl_factor", out, LdlFactorResult(found.LD, found.pivots), True)
 
 

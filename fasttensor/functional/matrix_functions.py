@@ -181,10 +181,14 @@ def cond(A, p=None, *, out=None):
     if p not in ("fro", "nuc", 1, -1, float("inf"), -float("inf")):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     square(f"{name}(p={p})", A)
+    if A.shape[-1] == 0:
+        return deliver(name, out, A.sum((-2, -1)).abs())
     y = inv_ex(A)
-    found = matrix_norm(A, p) * matrix_norm(y.inverse, p)
     failed = y.info != 0
-    return deliver(name, out, found.masked_fill(failed, float("inf")) if not failed.is_meta and bool(all_samples(failed).any()) else found)
+    if failed.is_meta or not bool(all_samples(failed).any()):
+        return deliver(name, out, matrix_norm(A, p) * matrix_norm(y.inverse, p))
+    inverse = y.inverse.masked_fill(failed.reshape(failed.shape + (1, 1)), 0)      # the NaN that stands for it would end the search for its values
+    return deliver(name, out, (matrix_norm(A, p) * matrix_norm(inverse, p)).masked_fill(failed, float("inf")))
 
 
 def lstsq(input, b, rcond=None, *, driver=None, out=None):
@@ -233,8 +237,9 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
                                         f" (error code: {value}).")
     full = driver == "gels" or rank is not None and bool((all_samples(rank) == n).all())
     solution = x[..., :n, :]
-    if needs_history(A, B):
-        solution = pinv(A) @ B
+    if needs_history(A, B):     # the solver's values, with the gradient of the pseudoinverse's
+        other = pinv(A, rtol=0.0 if driver == "gels" else rcond) @ B
+        solution = solution.detach() + (other - other.detach())
     residuals = real
     if m > n and full and driver != "gelsy":
         difference = A @ solution - B

@@ -259,8 +259,9 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
         raise RuntimeError(f"{name}: Incompatible shapes: {description(LD)}, pivots {description(pivots)}, B {description(B)}")
     pivots = pivots.int().unsqueeze(-1)
     data, b, pivots = batches(name, LD, B, pivots)
-    x, _ = backend(LD).sytrs(data.detach(), pivots.squeeze(-1), b.detach(), bool(hermitian))
-    return deliver(name, out, x, True)
+    x, info = backend(LD).sytrs(data.detach(), pivots.squeeze(-1), b.detach(), bool(hermitian))
+    # LAPACK refuses NaN and leaves the right hand side as it is
+    return deliver(name, out, x if info.is_meta or not bool((all_samples(info) != 0).any()) else nan_where(x, info), True)
 
 
 def reflections(input, tau, start, left=True, adjoint=False):

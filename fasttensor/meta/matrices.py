@@ -38,9 +38,8 @@ def _small(x):
     return min(x.shape[-2:])
 
 
-def getrf(x, transposed=False):
-    turned = like(x) if transposed else _turned(x)
-    return turned, new((*x.shape[:-2], _small(x)), INT32), _info(x)
+def getrf(x):
+    return _turned(x), new((*x.shape[:-2], _small(x)), INT32), _info(x)
 
 
 def gesv(x, y):
@@ -49,7 +48,7 @@ def gesv(x, y):
 
 
 def inverse(x):
-    return like(x), _info(x)
+    return _turned(x), _info(x)
 
 
 def potrf(x, upper):

@@ -218,7 +218,7 @@ class Det(Rule):
 
     @staticmethod
     def forward(ctx, a):
-        lu, pivots, _ = backend(a).getrf(a, True)
+        lu, pivots, _ = backend(a).getrf(a)
         pivot = diagonal(lu)
         y = pivot.prod(-1) * parity(pivots).to(a.dtype)
         ctx.save(a, y, pivot)
@@ -263,7 +263,7 @@ class Slogdet(Rule):
 
     @staticmethod
     def forward(ctx, a):
-        lu, pivots, _ = backend(a).getrf(a, True)
+        lu, pivots, _ = backend(a).getrf(a)
         d = diagonal(lu)
         sign = d.sgn().prod(-1) * parity(pivots).to(a.dtype)
         ctx.save(a, sign)

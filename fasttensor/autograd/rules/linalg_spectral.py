@@ -207,6 +207,8 @@ def exponential(a):
     """exp(a) by scaling, Pade's approximant and squaring; each matrix is scaled by its own norm."""
     if a.numel() == 0:
         return a.clone()
+    if a.shape[-1] == 1:
+        return a.exp()
     size = a.abs().sum(-2).amax(-1)
     finite = size.isfinite()
     count = (size.masked_fill(finite.logical_not(), 0) / THETA[a.dtype.name]).clamp(min=1e-30).log2().ceil().clamp(min=0)

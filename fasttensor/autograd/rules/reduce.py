@@ -309,11 +309,13 @@ class Norm(Rule):
             mask = mask.to(g.dtype)
             return x.sgn() * (g * mask / mask.sum(None if dims is None else list(dims), True)), *rest
         zero = y == 0
+        y = y.masked_fill(zero, 1)
+        share = size / y            # whose powers neither overflow nor vanish
         if p < 2:
-            scaled = x.sgn() * size.pow(p - 1).masked_fill(size == 0, 0)
+            scaled = x.sgn() * share.pow(p - 1).masked_fill(size == 0, 0)
         else:
-            scaled = x * (size.pow(p - 2) if p != 3 else size)
-        return scaled * (g / y.pow(p - 1)).masked_fill(zero, 0), *rest
+            scaled = x / y * (share.pow(p - 2) if p != 3 else share)
+        return scaled * g.masked_fill(zero, 0), *rest
 
 
 class Logsumexp(Rule):
