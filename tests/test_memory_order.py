@@ -73,3 +73,115 @@ def test_put_leaves_a_sliced_tensor_alone():
     assert y.tolist() == [[0, 5], [0, 0], [6, 0]] and x.tolist() == [[0, 0]] * 3
     x.put_(ft.tensor([1, 4]), ft.tensor([5.0, 6.0]))
     assert x.tolist() == y.tolist()
+
+
+def F(t):
+    return t.nn.functional
+
+
+IMAGES = {
+    **{f"interpolate {mode}": lambda t, x, mode=mode: F(t).interpolate(x, scale_factor=2, mode=mode)
+       for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")},
+    **{f"pad {mode}": lambda t, x, mode=mode: F(t).pad(x, (1, 1, 1, 1), mode=mode) for mode in ("constant", "reflect", "replicate", "circular")},
+    "max_pool2d": lambda t, x: F(t).max_pool2d(x, 2), "avg_pool2d": lambda t, x: F(t).avg_pool2d(x, 2),
+    "adaptive_avg_pool2d": lambda t, x: F(t).adaptive_avg_pool2d(x, 3), "adaptive_max_pool2d": lambda t, x: F(t).adaptive_max_pool2d(x, 3),
+    "lp_pool2d": lambda t, x: F(t).lp_pool2d(x, 2.0, 2), "unpool": lambda t, x: F(t).max_unpool2d(*F(t).max_pool2d(x, 2, return_indices=True), 2),
+    "pixel_shuffle": lambda t, x: F(t).pixel_shuffle(x, 2), "pixel_unshuffle": lambda t, x: F(t).pixel_unshuffle(x, 2),
+    "channel_shuffle": lambda t, x: F(t).channel_shuffle(x, 2), "dropout": lambda t, x: F(t).dropout(x, 0.0), "softmax": lambda t, x: x.softmax(1),
+    "conv2d": lambda t, x: F(t).conv2d(x, t.ones(3, 8, 3, 3), t.ones(3), stride=2, padding=1), "conv2d 1x1": lambda t, x: F(t).conv2d(x, t.ones(3, 8, 1, 1)),
+    "depthwise": lambda t, x: F(t).conv2d(x, t.ones(8, 1, 3, 3), groups=8), "conv_transpose2d": lambda t, x: F(t).conv_transpose2d(x, t.ones(8, 3, 3, 3)),
+    "batch_norm": lambda t, x: F(t).batch_norm(x, t.zeros(8), t.ones(8), training=True), "instance_norm": lambda t, x: F(t).instance_norm(x),
+    "batch_norm eval": lambda t, x: F(t).batch_norm(x, t.zeros(8), t.ones(8)), "group_norm": lambda t, x: F(t).group_norm(x, 2),
+    "layer_norm": lambda t, x: F(t).layer_norm(x, x.shape[1:]), "rms_norm": lambda t, x: F(t).rms_norm(x, x.shape[-1:]),
+    "relu": lambda t, x: x.relu(), "prelu": lambda t, x: F(t).prelu(x, t.ones(8)),
+}
+VOLUMES = {
+    "trilinear": lambda t, x: F(t).interpolate(x, scale_factor=2, mode="trilinear"), "pad": lambda t, x: F(t).pad(x, (1,) * 6, mode="replicate"),
+    "max_pool3d": lambda t, x: F(t).max_pool3d(x, 2), "avg_pool3d": lambda t, x: F(t).avg_pool3d(x, 2),
+    "adaptive_max_pool3d": lambda t, x: F(t).adaptive_max_pool3d(x, 2), "batch_norm": lambda t, x: F(t).batch_norm(x, None, None, training=True),
+    "conv3d": lambda t, x: F(t).conv3d(x, t.ones(3, 8, 3, 3, 3)), "conv_transpose3d": lambda t, x: F(t).conv_transpose3d(x, t.ones(8, 3, 3, 3, 3)),
+}
+SIGNALS = {
+    "conv1d": lambda t, x: F(t).conv1d(x, t.ones(3, 8, 3)), "conv1d, weight": lambda t, x: F(t).conv1d(x, t.ones(3, 3, 8).transpose(1, 2)),
+    "max_pool1d": lambda t, x: F(t).max_pool1d(x, 2), "max_pool1d indices": lambda t, x: F(t).max_pool1d(x, 2, return_indices=True)[0],
+    "avg_pool1d": lambda t, x: F(t).avg_pool1d(x, 2), "adaptive_avg_pool1d": lambda t, x: F(t).adaptive_avg_pool1d(x, 3),
+    "linear": lambda t, x: F(t).interpolate(x, scale_factor=2, mode="linear"), "pad": lambda t, x: F(t).pad(x, (1, 1), mode="reflect"),
+}
+
+
+def image_layouts(t, rank):
+    x = t.arange(float(2 * 8 * 8 ** (rank - 2))).reshape((2, 8, 8, 8, 8)[:rank]) % 17 / 8
+    inside = x.movedim(1, -1).contiguous().movedim(-1, 1)
+    return {"plain": x, "transposed": x.transpose(-1, -2).contiguous().transpose(-1, -2), "channels inside": inside, "one image": inside[:1],
+            "part of the channels": t.cat([x, x], 1).movedim(1, -1).contiguous().movedim(-1, 1)[:, :8], "every other column": inside[..., ::2]}
+
+
+@pytest.mark.parametrize("name, operation, rank", [(f"{rank}: {name}", f, rank) for rank, table in ((4, IMAGES), (5, VOLUMES), (3, SIGNALS))
+                                                   for name, f in table.items()])
+def test_order_of_images(name, operation, rank):
+    theirs = image_layouts(torch, rank)
+    for layout, x in image_layouts(ft, rank).items():
+        if "3d" in name and "conv" in name and layout == "one image":
+            continue            # held by test_one_volume_keeps_its_order
+        for record in (False, True):
+            a, b = x.detach().requires_grad_(record), theirs[layout].detach().requires_grad_(record)
+            got, want = operation(ft, a), operation(torch, b)
+            assert strides(got) == strides(want), (layout, record)
+            assert ft.tensor(want.tolist()).isclose(got, rtol=1e-4, atol=1e-4).all(), layout
+            if record:
+                got.square().sum().backward()
+                want.square().sum().backward()
+                assert strides(a.grad) == strides(b.grad) and ft.tensor(b.grad.tolist()).isclose(a.grad, rtol=1e-3, atol=1e-3).all(), layout
+
+
+def test_one_volume_keeps_its_order():
+    x = image_layouts(ft, 5)["one image"]
+    assert ft.nn.functional.conv3d(x, ft.ones(3, 8, 3, 3, 3)).is_contiguous(memory_format=ft.channels_last_3d)
+
+
+def test_networks_keep_channels_inside():
+    nn = ft.nn
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 1), nn.GroupNorm(2, 16),
+                        nn.Dropout(0.1), nn.Upsample(scale_factor=2), nn.AvgPool2d(2), nn.SiLU()).to(memory_format=ft.channels_last)
+    seen = []
+    for layer in net:
+        layer.register_forward_hook(lambda layer, inputs, y: seen.append(y.is_contiguous(memory_format=ft.channels_last)))
+    x = ft.randn(2, 3, 8, 8).contiguous(memory_format=ft.channels_last).requires_grad_()
+    net(x).sum().backward()
+    assert len(seen) == len(net) and all(seen)
+    assert x.grad.stride() == x.stride() and all(p.grad.stride() == p.stride() for p in net.parameters())
+
+
+def test_gradients_lie_as_their_leaves():
+    for x in layouts(ft).values():
+        leaf = x.clone().requires_grad_()
+        (leaf * ft.ones(5)).sum().backward()
+        assert leaf.grad.stride() == leaf.stride()
+        ft.autograd.grad((leaf ** 3).sum(), leaf, create_graph=True)[0].sum().backward()
+        assert leaf.grad.stride() == leaf.stride() and leaf.grad.is_contiguous() == leaf.is_contiguous()
+    holes = ft.zeros(4, 6)[:, ::2].requires_grad_()
+    (holes * 2).sum().backward()
+    assert holes.grad.is_contiguous()
+    held = ft.zeros(3, 4).t().requires_grad_()
+    (held ** 2).sum().backward(create_graph=True)
+    assert held.grad.stride() == (1, 4) and held.grad.requires_grad
+
+
+def test_several_operands_decide_the_order_together():
+    def pairs(t):
+        row, square = t.zeros(5, 1, 10).permute(2, 1, 0), t.zeros(4, 5).t()
+        return [strides(r) for r in (row + t.zeros(10, 5), t.zeros(10, 5) + row, square + t.zeros(5, 4), t.zeros(5, 4) + square,
+                                     t.where(square > 0, t.zeros(5, 4), 1.0), t.lerp(t.zeros(5, 1), square, square), row * t.zeros(10, 10, 1))]
+    assert pairs(ft) == pairs(torch)
+    assert pairs(ft)[0] == [1, 10, 100] and pairs(ft)[2:4] == [[1, 5], [4, 1]]
+
+
+def test_parts_written_into_keep_the_strides_of_the_whole():
+    x = ft.arange(24.0).reshape(4, 6)[:, ::2]
+    for y in (x.select_scatter(ft.zeros(4), 1, 0), x.slice_scatter(ft.zeros(1, 3), 0, 0, 1), x.diagonal_scatter(ft.zeros(3))):
+        assert y.stride() == x.stride() and y.data_ptr() != x.data_ptr()
+    assert x.select_scatter(ft.zeros(4), 1, 0).tolist() == [[0, *row[1:]] for row in x.tolist()]
+
+
+def test_positions_lie_dimension_by_dimension():
+    assert ft.ones(2, 3).nonzero().stride() == (1, 6) and ft.ones(2, 3).argwhere().stride() == (1, 6)

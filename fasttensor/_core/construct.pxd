@@ -2,5 +2,3 @@ from fasttensor._core.tensor cimport Tensor
 
 # The sizes in a tuple of arguments, (2, 3) or ((2, 3),): fills `sizes`, returns the rank.
 cdef int parse_sizes(str op, object args, Py_ssize_t *sizes) except -1
-# Uninitialised, with x's strides where x is dense, else in x's order of dimensions.
-cdef Tensor like_layout(Tensor x, int code)

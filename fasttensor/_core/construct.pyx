@@ -3,6 +3,7 @@ from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.device cimport device_code
 from fasttensor._core.dispatch cimport hook
+from fasttensor._core.layout cimport layout_on
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.checked cimport reach_of
 from libc.string cimport memcpy
@@ -77,40 +78,6 @@ def unwritten(Tensor x not None):
     """Say that the writes to a new tensor were its making: its version is 0, unless something was saved of it meanwhile."""
     if x.store is not None and not x.store.watched:
         x.store.version = 0
-
-
-cdef Tensor like_layout(Tensor x, int code):
-    return layout_on(x, code, x.dev)
-
-
-cdef Tensor layout_on(Tensor x, int code, int dev):
-    cdef Tensor flat
-    cdef Py_ssize_t steps[64]
-    cdef int order[64]
-    cdef int d, e, at
-    cdef Py_ssize_t run = 1, before, after
-    if x.contig:
-        return new_tensor(x.rank, x.sizes, code, dev)
-    flat = new_tensor(1, &x.count, code, dev)
-    if is_dense(x):
-        return new_view(flat, x.rank, x.sizes, x.steps, 0)
-    # fastest dimension first; a stride of zero compares with none, so that broadcast dimensions keep their place
-    for d in range(x.rank):
-        order[d] = x.rank - 1 - d
-        at = d
-        for e in range(d - 1, -1, -1):
-            before, after = x.steps[order[e]], x.steps[order[at]]
-            if before == 0 or after == 0:
-                continue
-            if before < after:
-                break
-            if before > after or x.sizes[order[e]] > x.sizes[order[at]]:
-                order[e], order[at] = order[at], order[e]
-                at = e
-    for d in range(x.rank):
-        steps[order[d]] = run
-        run *= max(x.sizes[order[d]], 1)
-    return new_view(flat, x.rank, x.sizes, steps, 0)
 
 
 def empty_like(Tensor x not None, dtype=None, device=None, bint contiguous=False):

@@ -2,7 +2,8 @@
 from cpython.ref cimport PyObject
 from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.element cimport write_element
-from fasttensor._core.tensor cimport CPU, Node, Tensor, describe, new_like, new_tensor, same_shape
+from fasttensor._core.layout cimport layout_on, same_order
+from fasttensor._core.tensor cimport BATCHED, CPU, Node, Tensor, describe, is_dense, new_like, new_tensor, same_shape
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, dispatches, set_inside
 from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta, is_node
 
@@ -203,9 +204,19 @@ cdef accumulate_retained(Tensor t, object g):
     t.grad_ = g
 
 
-cdef bint exclusively_ours(Tensor g) noexcept:
+cdef bint fits_leaf(Tensor g, Tensor leaf) noexcept:
+    """Whether a gradient lies in memory as its leaf does, or contiguously where the leaf has holes or overlaps."""
+    return (g.contig if leaf.contig or not is_dense(leaf) else same_order(g, leaf)) or g.dev == BATCHED
+
+
+cdef Tensor as_leaf_lies(Tensor g, Tensor leaf):
+    """Memory for a leaf's gradient, not written yet."""
+    return new_like(g, g.code) if leaf.contig or not is_dense(leaf) else layout_on(leaf, g.code, g.dev)
+
+
+cdef bint exclusively_ours(Tensor g, Tensor leaf) noexcept:
     """Whether nothing but the sweep holds this gradient or its memory, so that a leaf may keep it as it is."""
-    return g.contig and (<PyObject *>g).ob_refcnt <= 3 and g.base is None and (<PyObject *>g.store).ob_refcnt == 1 \
+    return fits_leaf(g, leaf) and (<PyObject *>g).ob_refcnt <= 3 and g.base is None and (<PyObject *>g.store).ob_refcnt == 1 \
         and g.store.length <= <size_t>(g.nbytes + 64)
 
 
@@ -233,11 +244,14 @@ cdef accumulate_grad(Tensor leaf, Tensor g, bint create):
         return
     if leaf.grad_ is None:
         if create:
-            leaf.grad_ = g if g.node is not None else g.clone()
-        elif exclusively_ours(g):
+            if fits_leaf(g, leaf):
+                leaf.grad_ = g if g.node is not None else g.clone()
+            else:
+                leaf.grad_ = as_leaf_lies(g, leaf).copy_(g)
+        elif exclusively_ours(g, leaf):
             leaf.grad_ = g
         else:
-            fresh = new_like(g, g.code)
+            fresh = as_leaf_lies(g, leaf)
             copy_into(fresh, g)
             leaf.grad_ = fresh
         return

@@ -1,5 +1,5 @@
 """Copies and conversions of dtype, device and memory format, with their gradients."""
-from fasttensor._core.construct cimport like_layout
+from fasttensor._core.layout cimport channels_inside, like_layout
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, from_storage, set_geometry, is_dense, describe, CPU, CUDA, META, BATCHED
 from fasttensor._core.dtype cimport *
 from fasttensor._core.dtype import get_default_dtype
@@ -181,7 +181,9 @@ cdef Tensor convert(Tensor x, int code, int dev, bint copy, object form):
 
 
 cdef bint contiguous_in(Tensor x, object form):
-    return x.contig if form is contiguous_format else in_format(x, form)
+    """Whether PyTorch's conversions leave a tensor as it is: where its strides suggest that format, holes or not."""
+    return x.rank == (4 if form is channels_last else 5) and channels_inside(x) if form is not contiguous_format \
+        else (x.rank != 4 and x.rank != 5) or not channels_inside(x)
 
 
 def to(self, *args, **kwargs):

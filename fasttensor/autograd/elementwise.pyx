@@ -6,6 +6,7 @@ straight to the loop; everything else is promoted, broadcast and handed to the i
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.iterator cimport broadcast_sizes
+from fasttensor._core.layout cimport joint_layout
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.element cimport scalar_code, write_element
 from fasttensor._core.dispatch import backend
@@ -91,7 +92,7 @@ cdef object call1(int op, object x, const double *par, object out):
     code = t.code
     if code <= INT64 and row.promote == 1:
         code = default_float()
-        t = cast(t, code)
+        t = differentiable_cast(t, code)
     loop = row.loop[code]
     if loop == NULL:
         unsupported(op, code)
@@ -245,7 +246,6 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     x = operand(op, a, 1, code, numbers.value[0], row.mask & 1)
     z = operand(op, b, 2, code, numbers.value[1], row.mask & 2) if nin > 1 else None
     w = operand(op, c, 3, code, numbers.value[2], row.mask & 4) if nin > 2 else None
-    # the operand whose layout the result takes: the first that has the result's shape
     if x is not None:
         rank = broadcast_sizes(name_of(op), x, z, w, sizes)
     elif z is not None:
@@ -256,12 +256,7 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
         operands = (x if x is not None else a, z if z is not None else b, w if w is not None else c)[:nin]
         y = backend(first).elementwise(op, -1, code, operands, par_tuple(row, par))
     else:
-        y = new_tensor(rank, sizes, row.out[code], dev)
-        for v in (x, z, w):
-            if v is not None and same_shape(<Tensor>v, y):
-                if not (<Tensor>v).contig and (<Tensor>v).dev == dev:
-                    y = empty_as(<Tensor>v, row.out[code])
-                break
+        y = joint_layout(rank, sizes, row.out[code], dev, x, z, w, nin == 1 + (z is not None) + (w is not None) and x is not None)
         if dev == CPU:
             run_strided(row.loop[code], y, x, numbers.value[0], z, numbers.value[1], w, numbers.value[2], None, nin, par)
     if grad_enabled() and ((x is not None and requires(x)) or (z is not None and requires(z)) or (w is not None and requires(w))):

@@ -5,8 +5,8 @@ expression is evaluated over Tensors instead.
 """
 from cpython.ref cimport PyObject
 from fasttensor._core.dtype cimport ITEMSIZE, BOOL, is_float_code, is_complex_code
-from fasttensor._core.construct cimport like_layout
-from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, is_dense, same_shape, CPU, META
+from fasttensor._core.layout cimport like_layout
+from fasttensor._core.tensor cimport Tensor, Node, new_tensor, cast, same_shape, CPU, META
 from fasttensor._core.dispatch cimport find_hook, grad_enabled
 from fasttensor._core.element cimport write_element, read_element
 from fasttensor._core.dispatch import backend
@@ -46,16 +46,7 @@ cdef str label_of(int op, Tensor x, Tensor z, Tensor w):
 
 cdef Tensor empty_as(Tensor x, int code):
     """Like x in shape and, where x is dense, in strides; else in the order of its dimensions."""
-    cdef Tensor y
-    cdef int d
-    if not x.contig and not is_dense(x):
-        return like_layout(x, code)
-    y = new_tensor(x.rank, x.sizes, code, x.dev)
-    if not x.contig:
-        for d in range(x.rank):
-            y.steps[d] = x.steps[d]
-        y.contig = False
-    return y
+    return like_layout(x, code)
 
 
 cdef tuple par_tuple(const ft_op *row, const double *par):

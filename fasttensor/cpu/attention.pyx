@@ -177,7 +177,7 @@ cdef Tensor rows_together(Tensor like, Py_ssize_t rows, Py_ssize_t cols):
     steps[0], steps[1], steps[2], steps[3] = rows * heads * cols, cols, heads * cols, 1
     if r == 4:
         return new_view(t, 4, sizes, steps, 0)
-    return new_view(t, 3, &sizes[1], &steps[1], 0)
+    return new_tensor(3, &sizes[1], FLOAT32, CPU)
 
 
 cdef bint start(Job *g, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal, double scale) except False:

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
-from fasttensor._core.construct cimport like_layout
+from fasttensor._core.layout cimport like_layout
 from fasttensor._core.element cimport write_element
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.dispatch cimport copy_into

@@ -4,6 +4,8 @@
 """
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
+from fasttensor._core.dispatch cimport copy_into
+from fasttensor._core.layout cimport like_layout, same_order
 from fasttensor._core.storage cimport new_storage
 from fasttensor._core.parallel cimport parallel_for, range_fn
 from fasttensor.cpu.generator cimport generator_of
@@ -22,9 +24,11 @@ def dropout(Tensor x, double p, generator=None):
     if body == NULL or x.dev != CPU:
         raise NotImplementedError(f'"dropout" not implemented for {describe(x)}: a floating-point CPU tensor is needed')
     cdef bint dense = x.contig or is_dense(x)
-    cdef Tensor src = x if dense else contiguous(x)
+    cdef Tensor src = x if dense else like_layout(x, x.code)
     cdef Tensor y = from_storage(new_storage(<size_t>x.count * ITEMSIZE[x.code]), x.code, x.rank, src.sizes, src.steps, 0)
     cdef Tensor mask = from_storage(new_storage(<size_t>x.count), BOOL, x.rank, src.sizes, src.steps, 0)
+    if not dense:
+        copy_into(src, x)
     f.base = threshold(1.0 - p)
     f.b = inverse(1.0 - p, x.code)
     f.out, f.in_, f.mask = y.ptr, src.ptr, <unsigned char *>mask.ptr
@@ -55,9 +59,10 @@ def dropout_backward(Tensor g, Tensor mask, double p):
     cdef range_fn body = ft_scale_mask[g.code]
     if body == NULL or g.dev != CPU:
         raise NotImplementedError(f'"dropout" not implemented for {describe(g)}: a floating-point CPU tensor is needed')
-    cdef Tensor src = contiguous(g)
-    cdef Tensor keep = contiguous(mask)
-    cdef Tensor y = new_like(src, g.code)
+    cdef bint alike = same_order(g, mask) and is_dense(g)
+    cdef Tensor src = g if alike else contiguous(g)
+    cdef Tensor keep = mask if alike else contiguous(mask)
+    cdef Tensor y = like_layout(src, g.code)
     f.b = inverse(1.0 - p, g.code)
     f.out, f.in_, f.mask = y.ptr, src.ptr, <unsigned char *>keep.ptr
     if g.count < SERIAL:

@@ -4,6 +4,7 @@ from libc.string cimport memcpy
 from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into, internal_overlap
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe, wrote
+from fasttensor._core.layout cimport channels_behind
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
@@ -159,20 +160,6 @@ cdef bint all_channels_last(list tensors) noexcept:
     return True
 
 
-cdef Tensor moved_channels(Tensor t, bint back):
-    """A view with the channels behind the other dimensions, or back where they were."""
-    cdef Py_ssize_t sizes[5]
-    cdef Py_ssize_t steps[5]
-    cdef int d, to
-    for d in range(t.rank):
-        to = 0 if d == 0 else t.rank - 1 if d == 1 else d - 1
-        if back:
-            sizes[d], steps[d] = t.sizes[to], t.steps[to]
-        else:
-            sizes[to], steps[to] = t.sizes[d], t.steps[d]
-    return new_view(t, t.rank, sizes, steps, t.offset)
-
-
 cdef inline int moved_dim(int dim, int rank) noexcept:
     return 0 if dim == 0 else rank - 1 if dim == 1 else dim - 1
 
@@ -210,7 +197,7 @@ def cat(list tensors, int dim, int code, Tensor out=None):
     shape[dim] = total
     if out is None and all_channels_last(parts):
         # images of channels that lie innermost stay that
-        return moved_channels(cat([moved_channels(t, False) for t in parts], moved_dim(dim, first.rank), code), True)
+        return channels_behind(cat([channels_behind(t, False) for t in parts], moved_dim(dim, first.rank), code), True)
     return joined_in(out, parts, dim, first.rank, shape, code, first.dev)
 
 
@@ -248,7 +235,7 @@ def roll(Tensor x, Py_ssize_t shift, int dim):
     """x with its elements moved by shift along dim, those pushed over the end coming in at the start."""
     cdef Tensor src, out
     if channels_last(x):
-        return moved_channels(roll(moved_channels(x, False), shift, moved_dim(dim, x.rank)), True)
+        return channels_behind(roll(channels_behind(x, False), shift, moved_dim(dim, x.rank)), True)
     src, out = contiguous(x), new_like(x, x.code)
     cdef Py_ssize_t n = x.sizes[dim], a, outer = 1, inner = ITEMSIZE[x.code]
     cdef Piece pieces[2]

@@ -7,7 +7,7 @@ from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from fasttensor._core.dtype cimport BOOL, INT64, ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
-from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, describe
+from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.iterator cimport Iterator, broadcast_sizes, start, add_operand, finish, run
 from fasttensor.cpu.copy cimport overlaps
@@ -145,23 +145,26 @@ def nonzero_tuple(Tensor x):
 
 
 def nonzero(Tensor x):
-    """Coordinates of the nonzero elements in row-major order: int64[count, x.dim()]."""
+    """Coordinates of the nonzero elements in row-major order: int64[count, x.dim()], each dimension's by themselves in memory."""
     cdef Mask k
     cdef Tensor mask = as_mask(x), out
     cdef Py_ssize_t shape[2]
+    cdef Py_ssize_t steps[2]
     cdef int d
-    shape[0], shape[1] = open_mask(&k, mask), x.rank
+    shape[1], shape[0] = open_mask(&k, mask), x.rank
     try:
         out = new_tensor(2, shape, INT64, x.dev)
-        k.rank, k.sizes, k.col_step = mask.rank, mask.sizes, x.rank
+        k.rank, k.sizes, k.col_step = mask.rank, mask.sizes, 1
         for d in range(x.rank):
-            k.cols[d] = <int64_t *>out.ptr + d
+            k.cols[d] = <int64_t *>out.ptr + d * shape[1]
         if out.count:
             with nogil:
                 parallel_for((k.n + GRAIN - 1) // GRAIN, 1, place_range, &k)
     finally:
         free(k.start)
-    return out
+    steps[0], steps[1] = 1, shape[1]
+    shape[0], shape[1] = shape[1], shape[0]
+    return new_view(out, 2, shape, steps, 0)
 
 
 def masked_select(Tensor x, Tensor mask):

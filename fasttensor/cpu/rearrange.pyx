@@ -3,7 +3,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe
-from fasttensor._core.construct cimport like_layout
+from fasttensor._core.layout cimport like_layout
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor.cpu.index_loops cimport *
 

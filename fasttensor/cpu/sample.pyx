@@ -6,7 +6,7 @@ from libc.math cimport NAN, isfinite
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.storage cimport new_storage, Storage
-from fasttensor._core.construct cimport like_layout
+from fasttensor._core.layout cimport like_layout
 from fasttensor.cpu.generator cimport *
 from fasttensor.cpu.random import exponential_
 

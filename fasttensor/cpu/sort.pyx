@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 from fasttensor._core.dtype cimport BOOL, INT64, COMPLEX64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, describe
-from fasttensor._core.construct cimport like_layout
+from fasttensor._core.layout cimport like_layout
 from fasttensor._core.parallel cimport parallel_for
 
 cdef extern from "sort_keys.h" nogil:

@@ -2,8 +2,10 @@
 from functools import lru_cache
 from operator import index
 
+from fasttensor._core.layout import has_channels_inside
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import int_of, need_tensor
+from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.conv import MAPPED_PADS, ConstantPad
 
@@ -113,6 +115,13 @@ def factor_of(name, factor):
     return factor.__index__()
 
 
+def anew(input, x):
+    """x as contiguous memory of its own, which with a factor of one or few elements may be the input's until then."""
+    if x.is_meta or x.is_contiguous() and x.data_ptr() != input.data_ptr():
+        return x
+    return x.clone(memory_format=contiguous_format)
+
+
 def pixel_shuffle(input, upscale_factor):
     """Channels spread over space: ``[*, C * r * r, H, W]`` to ``[*, C, H * r, W * r]``.
 
@@ -132,8 +141,11 @@ def pixel_shuffle(input, upscale_factor):
         raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
                            f"but input.size(-3)={c} is not divisible by {r * r}")
     n = len(lead)
+    if n == 1 and has_channels_inside(input):
+        x = input.permute(0, 2, 3, 1).reshape(*lead, h, w, c // (r * r), r, r).permute(0, 1, 4, 2, 5, 3)
+        return anew(input, x.reshape(*lead, h * r, w * r, c // (r * r))).permute(0, 3, 1, 2)
     x = input.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return x.reshape(*lead, c // (r * r), h * r, w * r)
+    return anew(input, x.reshape(*lead, c // (r * r), h * r, w * r))
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -153,8 +165,11 @@ def pixel_unshuffle(input, downscale_factor):
     if h % r or w % r:
         raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but {h} x {w} is not divisible by {r}")
     n = len(lead)
+    if n == 1 and has_channels_inside(input):
+        x = input.permute(0, 2, 3, 1).reshape(*lead, h // r, r, w // r, r, c).permute(0, 1, 3, 5, 2, 4)
+        return anew(input, x.reshape(*lead, h // r, w // r, c * r * r)).permute(0, 3, 1, 2)
     x = input.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return x.reshape(*lead, c * r * r, h // r, w // r)
+    return anew(input, x.reshape(*lead, c * r * r, h // r, w // r))
 
 
 def channel_shuffle(input, groups):
@@ -176,4 +191,7 @@ def channel_shuffle(input, groups):
         raise RuntimeError(f"channel_shuffle: number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     if 0 in input.shape:
         return input.clone()
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape)
+    if len(rest) == 2 and has_channels_inside(input):
+        x = input.permute(0, 2, 3, 1).reshape(n, *rest, groups, c // groups).transpose(3, 4)
+        return anew(input, x.reshape(n, *rest, c)).permute(0, 3, 1, 2)
+    return anew(input, input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape))

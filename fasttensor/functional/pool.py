@@ -134,6 +134,8 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     tensor([[3., 2.]])
     """
     flag("max_pool1d", "ceil_mode", ceil_mode)
+    if not return_indices and isinstance(input, Tensor) and not input.requires_grad:
+        input = input.contiguous()      # PyTorch keeps the order of signals only where it looks for the indices
     values, indices = max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return (values, indices) if return_indices else values
 

@@ -1,5 +1,6 @@
 """Elements moved about: flip, roll, rot90, repeat, tile, triangles, diagonals, writes into a part."""
 from fasttensor.autograd.checks import int_of
+from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
@@ -109,7 +110,7 @@ def rot90(input, k=1, dims=(0, 1)):
         return flip(input, a, b)
     if k == 3:
         return flip(input, a).transpose(a, b)
-    return input.clone()
+    return input.clone(memory_format=contiguous_format)
 
 
 def repeat(self, *args, repeats=None):

@@ -5,6 +5,7 @@ rules here are each other's derivatives, which gives derivatives of any order. F
 a gradient takes the conjugate of the other operand.
 """
 from fasttensor._core.dispatch import backend
+from fasttensor._core.layout import in_either_order, in_images_order
 from fasttensor.autograd.rule import Rule, apply, recording
 
 
@@ -12,27 +13,27 @@ def conjugate(t):
     return t.conj() if t.dtype.is_complex else t
 
 
-def by_input(g, w, sizes, options):
-    """The gradient of an input of shape `sizes`."""
+def by_input(g, w, x, options):
+    """The gradient of the input x, of which the shape and the order in memory count."""
     if recording():
-        return apply(ConvolutionInput, g, w, None, sizes, *options)
-    return backend(g).convolution_input(g, w, sizes, *options)
+        return apply(ConvolutionInput, g, w, None, tuple(x.shape), *options)
+    return in_either_order(x, w, backend(g).convolution_input(g, w, tuple(x.shape), *options))
 
 
-def by_weight(g, x, sizes, options):
-    """The gradient of a weight of shape `sizes`."""
+def by_weight(g, x, w, options):
+    """The gradient of the weight w, of which the shape and the order in memory count."""
     if recording():
-        return apply(ConvolutionWeight, g, x, sizes, *options)
-    return backend(g).convolution_weight(g, x, sizes, *options)
+        return apply(ConvolutionWeight, g, x, tuple(w.shape), *options)
+    return in_either_order(x, w, backend(g).convolution_weight(g, x, tuple(w.shape), *options))
 
 
-def by_output(x, w, sizes, options):
-    """The convolution itself, as the gradient of the gradients; `sizes` are of its result."""
-    y = apply(Convolution, x, w, None, *options) if recording() else backend(x).convolution(x, w, None, *options)
+def by_output(x, w, like, options):
+    """The convolution itself, as the gradient of the gradients, with the shape and the order in memory of `like`."""
+    y = apply(Convolution, x, w, None, *options) if recording() else in_either_order(like, w, backend(x).convolution(x, w, None, *options))
     # an output_padding of a stride or more leaves room for windows that the result did not have
-    for dim in range(2, len(sizes)):
-        if y.shape[dim] != sizes[dim]:
-            y = y.narrow(dim, 0, sizes[dim])
+    for dim in range(2, like.ndim):
+        if y.shape[dim] != like.shape[dim]:
+            y = y.narrow(dim, 0, like.shape[dim])
     return y
 
 
@@ -50,14 +51,14 @@ class Convolution(Rule):
     def forward(ctx, x, w, bias, stride, padding, dilation, groups):
         ctx.save(x, w)
         ctx.options = stride, padding, dilation, groups
-        return backend(x).convolution(x, w, bias, stride, padding, dilation, groups)
+        return in_either_order(x, w, backend(x).convolution(x, w, bias, stride, padding, dilation, groups))
 
     @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved
         need_x, need_w, need_bias = ctx.needs_input_grad[:3]
-        return (by_input(g, conjugate(w), tuple(x.shape), ctx.options) if need_x else None,
-                by_weight(g, conjugate(x), tuple(w.shape), ctx.options) if need_w else None,
+        return (by_input(g, conjugate(w), x, ctx.options) if need_x else None,
+                by_weight(g, conjugate(x), w, ctx.options) if need_w else None,
                 by_bias(g) if need_bias else None, None, None, None, None)
 
 
@@ -69,14 +70,14 @@ class ConvolutionInput(Rule):
     def forward(ctx, g, w, bias, sizes, stride, padding, dilation, groups):
         ctx.save(g, w)
         ctx.options = stride, padding, dilation, groups
-        return backend(g).convolution_input(g, w, sizes, stride, padding, dilation, groups, bias)
+        return in_either_order(g, w, backend(g).convolution_input(g, w, sizes, stride, padding, dilation, groups, bias))
 
     @staticmethod
     def backward(ctx, gg):
         g, w = ctx.saved
         need_g, need_w, need_bias = ctx.needs_input_grad[:3]
-        return (by_output(gg, conjugate(w), tuple(g.shape), ctx.options) if need_g else None,
-                by_weight(conjugate(g), gg, tuple(w.shape), ctx.options) if need_w else None,
+        return (by_output(gg, conjugate(w), g, ctx.options) if need_g else None,
+                by_weight(conjugate(g), gg, w, ctx.options) if need_w else None,
                 by_bias(gg) if need_bias else None, None, None, None, None, None)
 
 
@@ -88,14 +89,14 @@ class ConvolutionWeight(Rule):
     def forward(ctx, g, x, sizes, stride, padding, dilation, groups):
         ctx.save(g, x)
         ctx.options = stride, padding, dilation, groups
-        return backend(g).convolution_weight(g, x, sizes, stride, padding, dilation, groups)
+        return in_either_order(g, x, backend(g).convolution_weight(g, x, sizes, stride, padding, dilation, groups))
 
     @staticmethod
     def backward(ctx, gw):
         g, x = ctx.saved
         need_g, need_x = ctx.needs_input_grad[:2]
-        return (by_output(conjugate(x), gw, tuple(g.shape), ctx.options) if need_g else None,
-                by_input(conjugate(g), gw, tuple(x.shape), ctx.options) if need_x else None,
+        return (by_output(conjugate(x), gw, g, ctx.options) if need_g else None,
+                by_input(conjugate(g), gw, x, ctx.options) if need_x else None,
                 None, None, None, None, None)
 
 
@@ -133,11 +134,14 @@ class ConstantPad(Rule):
     @staticmethod
     def forward(ctx, x, pads, value):
         ctx.pads = pads
-        return backend(x).constant_pad(x, pads, value)
+        return in_images_order(x, backend(x).constant_pad(x, pads, value))
 
     @staticmethod
     def backward(ctx, g):
         return apply(ConstantPad, g, tuple([(-before, -after) for before, after in ctx.pads]), 0), None, None
+
+
+CIRCULAR = 2
 
 
 class MappedPad(Rule):
@@ -146,7 +150,8 @@ class MappedPad(Rule):
     @staticmethod
     def forward(ctx, x, pads, mode):
         ctx.options = tuple(x.shape)[-len(pads):], pads, mode
-        return backend(x).mapped_pad(x, pads, mode)
+        y = backend(x).mapped_pad(x, pads, mode)
+        return y if mode == CIRCULAR or len(pads) == 1 else in_images_order(x, y, len(pads))
 
     @staticmethod
     def backward(ctx, g):
@@ -160,7 +165,8 @@ class MappedPadTransposed(Rule):
     @staticmethod
     def forward(ctx, g, sizes, pads, mode):
         ctx.options = pads, mode
-        return backend(g).mapped_pad_backward(g, sizes, pads, mode)
+        y = backend(g).mapped_pad_backward(g, sizes, pads, mode)
+        return y if mode == CIRCULAR or len(pads) == 1 else in_images_order(g, y, len(pads))
 
     @staticmethod
     def backward(ctx, gg):

@@ -124,7 +124,7 @@ class Embedding(Rule):
     def forward(ctx, weight, index, padding_idx, scale):
         ctx.save(index)
         ctx.rows, ctx.padding_idx, ctx.scale = weight.shape[0], padding_idx, scale
-        return backend(weight).index_get(weight, (index,), False, "embedding")
+        return backend(weight).index_get(weight, (index.contiguous(),), False, "embedding")
 
     @staticmethod
     def backward(ctx, g):

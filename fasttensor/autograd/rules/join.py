@@ -1,5 +1,6 @@
 """Derivatives of joining and rearranging: cat, stack, flip, roll, triangles, repeat, writes into a view."""
 from fasttensor._core.dispatch import backend
+from fasttensor._core.layout import overlaps_itself
 from fasttensor.autograd.rule import Rule, apply
 
 
@@ -172,13 +173,21 @@ class DiagEmbed(Rule):
         return g.diagonal(*ctx.where), None, None, None
 
 
+def cloned_with_memory(x):
+    """A copy of x under x's own strides, of all the memory where x shows a part of it."""
+    if x.is_meta or x.is_contiguous() and not x.storage_offset() or overlaps_itself(x):
+        return x.clone()
+    whole = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
+    return whole.clone().as_strided(x.shape, x.stride(), x.storage_offset())
+
+
 class ViewScatter(Rule):
     """A copy of x in which the part that `view` selects is src."""
 
     @staticmethod
     def forward(ctx, x, src, view):
         ctx.view = view
-        y = x.clone()
+        y = cloned_with_memory(x)
         part = view(y)
         if part.shape != src.shape:
             raise RuntimeError(f"expected src to have a size equal to the slice of self: src size = {list(src.shape)}, "

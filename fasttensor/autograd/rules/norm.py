@@ -7,6 +7,7 @@ dx = rstd (q - mean(q) - h mean(q h)); without centring the middle term is absen
 from math import prod
 
 from fasttensor._core.dispatch import backend
+from fasttensor._core.layout import in_images_order
 from fasttensor.autograd.rule import Rule, recording
 
 
@@ -84,6 +85,7 @@ class RmsNorm(RowNorm):
     @staticmethod
     def forward(ctx, x, weight, n_dims, n, eps):
         y, rstd = backend(x).rms_norm(x, weight, eps, n)
+        y = in_images_order(x, y)
         ctx.save(x, weight, rstd)
         ctx.args, ctx.n_dims = (n, eps), n_dims
         return y
@@ -111,6 +113,7 @@ class BatchNorm(Rule):
     @staticmethod
     def forward(ctx, x, weight, bias, running_mean, running_var, training, momentum, eps):
         y, mean, rstd = backend(x).batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
+        y = in_images_order(x, y)
         ctx.save(x, weight, mean, rstd)
         ctx.args = training, eps
         ctx.bias_dtype = None if bias is None else bias.dtype
@@ -126,6 +129,7 @@ class BatchNorm(Rule):
             gx = gx if needs[0] else None
         else:
             gx, gw, gb = backend(x).batch_norm_backward(g, x, weight, mean, rstd, training, needs[0])
+            gx = gx if gx is None else in_images_order(x, gx)
         gw = gw.to(weight.dtype) if needs[1] else None
         gb = gb.to(ctx.bias_dtype) if needs[2] else None
         return gx, gw, gb, None, None, None, None, None
@@ -150,6 +154,7 @@ class BatchNormStatistics(BatchNorm):
     @staticmethod
     def forward(ctx, x, weight, bias, running_mean, running_var, training, momentum, eps):
         y, mean, rstd = backend(x).batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
+        y = in_images_order(x, y)
         ctx.save(x, weight, mean, rstd)
         ctx.args = training, eps
         ctx.bias_dtype = None if bias is None else bias.dtype
@@ -169,6 +174,7 @@ class GroupNorm(Rule):
     @staticmethod
     def forward(ctx, x, weight, bias, groups, eps):
         y, mean, rstd = backend(x).group_norm(x, weight, bias, groups, eps)
+        y = in_images_order(x, y)
         ctx.save(x, weight, mean, rstd)
         ctx.args = groups, eps
         ctx.bias_dtype = None if bias is None else bias.dtype
@@ -189,6 +195,7 @@ class GroupNorm(Rule):
             gw, gb = (g * h.reshape(shape)).sum(dims), g.sum(dims)
         else:
             gx, gw, gb = backend(x).group_norm_backward(g, x, weight, mean, rstd, groups, needs[0])
+            gx = gx if gx is None else in_images_order(x, gx)
         gw = gw.to(weight.dtype) if needs[1] else None
         gb = gb.to(ctx.bias_dtype) if needs[2] else None
         return gx, gw, gb, None, None

@@ -1,5 +1,6 @@
 """Derivatives of pooling and resampling, each linear once the places are chosen."""
 from fasttensor._core.dispatch import backend
+from fasttensor._core.layout import has_channels_inside, in_images_order, with_channels_inside
 from fasttensor.autograd.rule import Rule, apply
 
 
@@ -10,7 +11,7 @@ class MaxPool(Rule):
 
     @staticmethod
     def forward(ctx, x, windows):
-        values, indices = backend(x).max_pool(x, windows)
+        values, indices = in_images_order(x, backend(x).max_pool(x, windows), len(windows))
         if ctx.needs_input_grad[0]:
             ctx.save(indices)
             ctx.sizes = tuple(x.shape)[-len(windows):]
@@ -36,6 +37,10 @@ class AdaptiveMaxPool2d(MaxPool):
 
 class AdaptiveMaxPool3d(MaxPool):
     name = "AdaptiveMaxPool3DBackward0"
+
+    @staticmethod
+    def forward(ctx, x, windows):
+        return MaxPool.forward(ctx, x.contiguous(), windows)      # PyTorch's volumes lose their order here
 
 
 class FractionalMaxPool2d(Rule):
@@ -68,7 +73,7 @@ class MaxScatter(Rule):
     def forward(ctx, g, indices, sizes):
         ctx.save(indices)
         ctx.nd = len(sizes)
-        return backend(g).max_pool_backward(g, indices, sizes)
+        return in_images_order(indices, backend(g).max_pool_backward(g, indices, sizes), len(sizes))
 
     @staticmethod
     def backward(ctx, gg):
@@ -84,7 +89,7 @@ class MaxPool2dBackward(Rule):
     def forward(ctx, g, x, indices):
         ctx.save(indices)
         ctx.like = x.detach()
-        return backend(g).max_pool_backward(g, indices, tuple(x.shape)[-2:])
+        return in_images_order(x, backend(g).max_pool_backward(g, indices, tuple(x.shape)[-2:]), 2)
 
     @staticmethod
     def backward(ctx, gg):
@@ -100,7 +105,7 @@ class MaxGather(Rule):
     def forward(ctx, x, indices, nd):
         ctx.save(indices)
         ctx.sizes = tuple(x.shape)[-nd:]
-        return backend(x).max_pool_gather(x, indices, nd)
+        return in_images_order(x, backend(x).max_pool_gather(x, indices, nd), nd)
 
     @staticmethod
     def backward(ctx, g):
@@ -115,12 +120,17 @@ class MaxUnpool(Rule):
     def forward(ctx, x, indices, sizes):
         ctx.save(indices)
         ctx.nd = len(sizes)
-        return backend(x).max_unpool(x, indices, sizes)
+        return in_images_order(x, backend(x).max_unpool(x, indices, sizes), 2)
 
     @staticmethod
     def backward(ctx, g):
         indices, = ctx.saved
         return apply(MaxGather, g, indices, ctx.nd), None, None
+
+
+def images(x, windows):
+    """Whether windows slide over images whose channels lie innermost in memory, which results keep; volumes are averaged into another order."""
+    return x.ndim == len(windows) + 2 < 5 and has_channels_inside(x)
 
 
 class AvgPool(Rule):
@@ -129,12 +139,13 @@ class AvgPool(Rule):
     @staticmethod
     def forward(ctx, x, windows, divisor, count_padding):
         if ctx.needs_input_grad[0]:
-            ctx.sizes, ctx.options = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding)
-        return backend(x).avg_pool(x, windows, divisor, count_padding)
+            ctx.sizes, ctx.options, ctx.inside = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding), images(x, windows)
+        y = backend(x).avg_pool(x, windows, divisor, count_padding)
+        return with_channels_inside(y) if images(x, windows) else y
 
     @staticmethod
     def backward(ctx, g):
-        return apply(AvgSpread, g, ctx.sizes, *ctx.options), None, None, None
+        return apply(AvgSpread, g, ctx.sizes, ctx.inside, *ctx.options), None, None, None
 
 
 class AvgPool2d(AvgPool):
@@ -162,13 +173,14 @@ class AvgSpread(Rule):
     name = "AvgPoolBackwardBackward0"
 
     @staticmethod
-    def forward(ctx, g, sizes, windows, divisor, count_padding):
+    def forward(ctx, g, sizes, inside, windows, divisor, count_padding):
         ctx.options = windows, divisor, count_padding
-        return backend(g).avg_pool_backward(g, sizes, windows, divisor, count_padding)
+        x = backend(g).avg_pool_backward(g, sizes, windows, divisor, count_padding)
+        return with_channels_inside(x) if inside else x
 
     @staticmethod
     def backward(ctx, gg):
-        return apply(AvgPool, gg, *ctx.options), None, None, None, None
+        return apply(AvgPool, gg, *ctx.options), None, None, None, None, None
 
 
 class Resample(Rule):
@@ -178,7 +190,7 @@ class Resample(Rule):
     @staticmethod
     def forward(ctx, x, tables):
         ctx.tables, ctx.sizes = tables, tuple([x.shape[dim] for dim, _ in tables])
-        return backend(x).resample(x, tables)
+        return in_images_order(x, backend(x).resample(x, tables))
 
     @staticmethod
     def backward(ctx, g):
@@ -192,7 +204,7 @@ class ResampleTransposed(Rule):
     @staticmethod
     def forward(ctx, g, tables, sizes):
         ctx.tables = tables
-        return backend(g).resample_backward(g, tables, sizes)
+        return in_images_order(g, backend(g).resample_backward(g, tables, sizes))
 
     @staticmethod
     def backward(ctx, gg):
