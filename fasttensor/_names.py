@@ -259,10 +259,9 @@ HOOKS = {
     "functional.basics": "sum_to unbind view_dtype",
     "functional.complex_parts": "derivative.conj derivative.is_complex derivative.real",
     "functional.convert": "construct",
+    "functional.creation_like": "derivative.zeros_like",
     "functional.dispatching": "dispatch_call dispatch_node dispatch_operator",
-    "functional.elementwise":
-        "contains derivative.abs derivative.infinity derivative.maximum derivative.minimum derivative.pow derivative.where "
-        "derivative.zeros_like",
+    "functional.elementwise": "contains derivative.abs derivative.infinity derivative.maximum derivative.minimum derivative.pow derivative.where",
     "functional.indexing": "advanced_getitem setitem",
     "functional.matmul": "matmul",
     "functional.overriding": "function_here function_name gate_all gate_new",

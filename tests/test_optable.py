@@ -13,7 +13,7 @@ from fasttensor._optable.table import INDEX, OPS
 from fasttensor.autograd.generated_functions import FUNCTIONS, INPLACE, METHODS, NAMESPACES
 
 # What derivative expressions may call besides rows; the functional layer provides them.
-BESIDES_ROWS = {"conj", "real", "zeros_like"}
+BESIDES_ROWS = {"infinity", "conj", "real", "zeros_like"}
 CODES = [d.code for d in DTYPES]
 
 

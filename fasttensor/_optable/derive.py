@@ -23,6 +23,11 @@ def derivatives(index):
     return tuple(_derivative(op, real, cplx) for real, cplx in zip(op.gradients, op.complex_gradients))
 
 
+def second_of(index):
+    """The name of the node that a recorded gradient of operation `index` gets (see ``Op.second``), or an empty text."""
+    return OPS[index].second and OPS[index].second + "Backward0"
+
+
 def _derivative(op, real, cplx):
     if real is None and cplx is None:
         return None

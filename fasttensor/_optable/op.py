@@ -38,6 +38,8 @@ class Op:
     half_bits: the value for float16 and bfloat16 on the CPU as C text over the operands' bits (unsigned, 16 of them), where it
         is exact; HALF_ONE and HALF_INF are the bits of these numbers.
     node: the gradient's node, without "Backward0", where it is not named after the row.
+    second: the node, without "Backward0", of a recorded gradient that PyTorch computes as one operation: it depends on the operands even
+        where it is piecewise constant in them.
     node_of_tensor, node_of_number: the same where the last operand is a tensor, and where the first is a number.
     one_dtype: the tensors are of one dtype; a last operand without dimensions counts as a number.
     wide_number: a number beside half types is taken as it is, not rounded to them first.
@@ -101,6 +103,7 @@ class Op:
     fast_dx: str | None = None
     half_bits: str | None = None
     node: str = ""
+    second: str = ""
     node_of_tensor: str = ""
     node_of_number: str = ""
     one_dtype: bool = False

@@ -52,16 +52,16 @@ ROWS = (
            params={"decimals": 0}, keyword_params=True, special=("round",)),
     Op("frac", "x - trunc(x)", dx="g", doc="The part after the point, with the sign of the input."),
     _f("sigmoid", "sigmoid(x)", "g * ((1 - y) * y)", "The logistic function, 1 / (1 + exp(-x)).", special=("expit",)),
-    _f("_logit", "logit(x)", "g / (x * (1 - x))", "The logarithm of the odds.", dtypes=FLOAT,
+    _f("_logit", "logit(x)", "where((x < 0) or (x > 1), infinity(x) - infinity(x), g / (x * (1 - x)))", "The logarithm of the odds.", dtypes=FLOAT,
        domain=(0.1, 0.9)),
     _f("_logit_eps", "logit_eps(x, eps)", "where((x < eps) or (x > 1 - eps), 0, g / (x * (1 - x)))",
        "The logarithm of the odds, of the input clamped to `eps` and 1 - `eps`.", node="Logit", dtypes=FLOAT, domain=(0.1, 0.9),
        params={"eps": None}),
     # near zero by the series: the difference of cosine and sinc would lose every digit
     _f("sinc", "sinc(x)",
-       "g * where(abs(x) < 0.15, -3.289868133696453 * x * (1 - x * x * (0.9869604401089357 - x * x *"
+       "g * where(abs(x) < 0.15, " + ("-3.289868133696453 * x * (1 - x * x * (0.9869604401089357 - x * x *"
        " (0.3478896108357229 - x * x * (0.06358394137402805 - x * x * (0.00713123122299676 - x * x"
-       " * 0.0005414033158744))))),"
+       " * 0.0005414033158744)))))").replace("x", "where(abs(x) < 0.15, x, 0)") + ","
        " (cos(3.141592653589793 * x) - y) / where(x == 0, 1, x))",
        "sin(pi x) / (pi x), 1 at zero.", special=("sinc",)),
     Op("logaddexp", "logaddexp(a, b)", numbers="", da="g / (1 + exp(b - a))", db="g / (1 + exp(a - b))", dtypes=FC,

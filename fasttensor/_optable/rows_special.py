@@ -11,6 +11,18 @@ def _s(name, dx, doc, expr=None, **more):
     return Op(name, expr or f"{name}(x)", dx=dx, dtypes=more.pop("dtypes", FLOAT), promote="float", doc=doc, **more)
 
 
+# erfcx' = -(1 - 3/2 u + 15/4 u^2 - 105/8 u^3 + ...) u / sqrt(pi) with u = 1 / x^2 (DLMF 7.12.1), where 2 x erfcx(x) and its limit cancel
+_U = "(1 / (maximum(x, 50) * maximum(x, 50)))"
+_ERFCX_FAR = f"-0.5641895835477563 * {_U} * (1 - {_U} * (1.5 - {_U} * (3.75 - {_U} * (13.125 - {_U} * 59.0625))))"
+# The normal density over its distribution at -t: t + 1/t - 2/t^3 + 10/t^5 - 74/t^7 + ..., of the same expansion
+_T = "maximum(-x, 50)"
+_MILLS_FAR = f"({_T} + (1 - (2 - (10 - 74 / square({_T})) / square({_T})) / square({_T})) / {_T})"
+# I1' by its power series (DLMF 10.25.2) with q = (x / 2)^2: below 0.3 to the last digit, where I0 and I1 / x cancel in higher derivatives
+_Q = "square(0.5 * where(abs(x) < 0.3, x, 0))"
+_I1_NEAR = (f"(0.5 + {_Q} * (0.75 + {_Q} * (0.20833333333333334 + {_Q} * (0.024305555555555556 + {_Q} * (0.0015625"
+            f" + {_Q} * 0.00006365740740740741)))))")
+
+
 def _polynomial(name, words):
     return Op(name, f"{name}(a, b)", numbers="ab", dtypes=SINGLE, promote="float", namespace="special", method=False, inplace=False,
               args=("input", "n"), domain=(-1.0, 1.0), domain_b=(0.0, 6.0), fast=f"{name}_fast(a, b)",
@@ -31,7 +43,8 @@ ROWS = (
     _s("erfinv", "0.886226925452758 * exp(y * y) * g", "The inverse of the error function.", namespace="torch",
        fast="erfinv_near(x)", fast_if="abs(x) < 0.996", fast_by_block=True,
        special=("erfinv",), domain=(-0.9, 0.9)),
-    _s("erfcx", "(2 * x * y - 1.1283791670955126) * g", "exp(x * x) * erfc(x), without overflow on the way.", node="SpecialErfcx"),
+    _s("erfcx", f"g * where(x > 50, {_ERFCX_FAR}, 2 * minimum(x, 50) * y - 1.1283791670955126)",
+       "exp(x * x) * erfc(x), without overflow on the way.", node="SpecialErfcx"),
     _s("lgamma", "g * digamma(x)", "The logarithm of the absolute value of the gamma function.", namespace="torch",
        special=("gammaln",), domain=(0.2, 5.0), fast="lgamma_positive(x)", fast_if="x > 0", fast_by_block=True,
        fast_dtypes=("float32",)),
@@ -44,13 +57,17 @@ ROWS = (
     _s("i0", "g * i1(x)", "The modified Bessel function of the first kind, order 0.", namespace="torch",
        special=("i0",)),
     _s("i0e", "g * (i1e(x) - sgn(x) * y)", "i0(x) * exp(-|x|).", node="SpecialI0E"),
-    _s("i1", "g * where(x == 0, 0.5, i0(x) - y / where(x == 0, 1, x))", "The modified Bessel function of the first kind, order 1.", node="SpecialI1"),
-    _s("i1e", "g * where(x == 0, 0.5, i0e(x) - y * (sgn(x) + 1 / where(x == 0, 1, x)))", "i1(x) * exp(-|x|).", node="SpecialI1E"),
+    _s("i1", f"g * where(abs(x) < 0.3, {_I1_NEAR}, i0(x) - y / where(abs(x) < 0.3, 1, x))",
+       "The modified Bessel function of the first kind, order 1.", node="SpecialI1"),
+    _s("i1e", f"g * where(abs(x) < 0.3, exp(-abs(x)) * {_I1_NEAR} - sgn(x) * y, i0e(x) - y * (sgn(x) + 1 / where(abs(x) < 0.3, 1, x)))",
+       "i1(x) * exp(-|x|).", node="SpecialI1E"),
     _s("ndtr", "0.3989422804014327 * exp(-0.5 * x * x) * g", "The normal distribution function."),
     _s("ndtri", "2.5066282746310002 * exp(0.5 * y * y) * g", "The inverse of the normal distribution function.",
        domain=(0.1, 0.9), fast="ndtri_near(x)", fast_if="(x > 0.002) and (x < 0.998)", fast_by_block=True,
        fast_dtypes=("float64",), node="SpecialNdtri"),
-    _s("log_ndtr", "0.7978845608028654 / erfcx(x * -0.7071067811865476) * g",
+    # the last form where erfcx overflows; operands of the branch that is not taken stay where every factor is finite
+    _s("log_ndtr", f"g * where(x < -50, {_MILLS_FAR}, where(x < 1, 0.7978845608028654 / erfcx(minimum(maximum(x, -50), 1) * -0.7071067811865476),"
+       " 0.3989422804014327 * exp(-0.5 * maximum(x, 1) * maximum(x, 1)) / ndtr(maximum(x, 1))))",
        "The logarithm of the normal distribution function.", node="SpecialLogNdtr"),
     _s("entr", "-(g * (1 + log(x)))", "The entropy -x * log(x), 0 at zero, -inf below.", domain=(0.1, 3.0), node="SpecialEntr"),
     Op("zeta", "zeta(a, b)", node="SpecialZeta", numbers="ab", fast="zeta_fast(a, b)", fast_if="zeta_is_fast(a, b)",

@@ -11,6 +11,7 @@ from fasttensor._core.dispatch cimport find_hook, grad_enabled
 from fasttensor._core.element cimport write_element, read_element
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, run_flat, run_strided, FT_NOPS
+from fasttensor.autograd.dependence cimport depending
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved, shrink_to, NUMBERS
 
 
@@ -200,13 +201,15 @@ cdef bint any_requires(tuple saved):
 
 cdef Tensor symbolic_gradient(Node node, const ft_op *row, int i, Tensor g, tuple saved):
     """The derivative's expression evaluated over Tensors, so that it is itself recorded."""
-    from fasttensor._optable.derive import derivatives     # only double backward needs the expressions
-    cdef object f = derivatives(node.op)[i]
+    from fasttensor._optable.derive import derivatives, second_of     # only double backward needs the expressions
+    cdef object f = derivatives(node.op)[i], second = second_of(node.op)
     if not saved:
         saved = (None, None, None, None)
     got = f(NAMESPACE, g, saved[:row.nin], saved[3], par_tuple(row, node.par))
     if not isinstance(got, Tensor):
-        got = g * 0 + got
+        got = NAMESPACE["zeros_like"](g) + got
     if not same_shape(<Tensor>got, g):
         got = got.expand_as(g)
+    if second and grad_enabled():
+        got = depending(node, <Tensor>got, second, range(row.nin))
     return got

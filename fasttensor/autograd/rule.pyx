@@ -10,6 +10,7 @@ from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor._core.dispatch import install, set_hook
 from fasttensor._core.dual cimport any_duals, dual_on, hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
+from fasttensor.autograd.dependence cimport depending
 from fasttensor.autograd.history cimport check_inference, rebase, stays_leaf, mark_view
 from fasttensor.autograd.recording import pending
 
@@ -22,12 +23,14 @@ class Rule:
     backward returns one gradient (or None) for each argument of forward. `name` is the node's name
     (default: the class's name with "Backward0"), or `named(*args)` gives it where it depends on
     forward's arguments; `saves` has PyTorch's names of what is saved, in order; `view` says that the
-    outputs share the first argument's memory.
+    outputs share the first argument's memory; `depends` has the arguments on which the recorded gradients
+    depend, in PyTorch's eyes, though their derivative by these is zero or missing in `backward`.
     """
     name = None
     named = None
     saves = ()
     view = False
+    depends = ()
 
 
 cdef str label_of(object rule, tuple args, bint user):
@@ -205,6 +208,9 @@ cdef object rule_backward(Node node, object grad):
             raise RuntimeError(f"function {node.label} returned an incorrect number of gradients (expected {n}, got {len(<tuple>got)})")
     if node.materialize:
         check_types(node, got)
+    elif grad_enabled() and node.rule.depends:
+        label = node.label.removesuffix("0") + "Backward0"
+        got = tuple([None if g is None else depending(node, <Tensor?>g, label, node.rule.depends) for g in <tuple>got])
     return got
 
 

@@ -60,3 +60,6 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     if requires_grad:
         made.requires_grad = True
     return made
+
+
+HOOKS = {"derivative.zeros_like": zeros_like}      # a constant, whatever the gradient is

@@ -269,7 +269,7 @@ def _bound(row, scalar_row):
 # Derivative expressions find these under the last part of the name.
 HOOKS = {
     "contains": contains, "derivative.maximum": _bound("maximum", "_clamp_min_scalar"), "derivative.minimum": _bound("minimum", "_clamp_max_scalar"),
-    "derivative.pow": pow, "derivative.where": F["where"], "derivative.abs": F["abs"], "derivative.zeros_like": lambda t: t * 0,
+    "derivative.pow": pow, "derivative.where": F["where"], "derivative.abs": F["abs"],
     "derivative.infinity": lambda t: float("inf"),
 }
 

@@ -46,6 +46,7 @@ def by_bias(g):
 class Convolution(Rule):
     """[N, C, ...] and [O, C / groups, ...] to [N, O, ...]."""
     saves = ("input", "weight")
+    depends = (0, 1)
 
     @staticmethod
     def forward(ctx, x, w, bias, stride, padding, dilation, groups):
@@ -65,6 +66,7 @@ class Convolution(Rule):
 class ConvolutionInput(Rule):
     """The gradient of the input; with a bias, the transposed convolution of `g`."""
     name = "ConvolutionBackward0"
+    depends = (0, 1)
 
     @staticmethod
     def forward(ctx, g, w, bias, sizes, stride, padding, dilation, groups):
@@ -173,5 +175,5 @@ class MappedPadTransposed(Rule):
         return apply(MappedPad, gg, *ctx.options), None, None, None
 
 
-MAPPED_PADS = {(kind, nd): type(f"{label}{nd}d", (MappedPad,), {"name": f"{label}{nd}DBackward0"})
+MAPPED_PADS = {(kind, nd): type(f"{label}{nd}d", (MappedPad,), {"name": f"{label}{nd}DBackward0", "depends": () if kind == "circular" else (0,)})
                for kind, label in (("reflect", "ReflectionPad"), ("replicate", "ReplicationPad"), ("circular", "CircularPad")) for nd in (1, 2, 3)}

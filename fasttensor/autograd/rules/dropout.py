@@ -23,6 +23,7 @@ class NativeDropout(Rule):
 
 class RreluWithNoise(Rule):
     """y = x * slope, with a random slope where x <= 0 and 1 elsewhere."""
+    depends = (0,)
 
     @staticmethod
     def forward(ctx, x, lower, upper, generator):

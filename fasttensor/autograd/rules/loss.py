@@ -12,6 +12,7 @@ IMPOSSIBLE = -1e30      # the logarithm of no probability at all, whose differen
 
 class NllLoss(Rule):
     """Linear in the log-probabilities, so that the gradient is the incoming one times a constant mask."""
+    depends = (0,)
 
     @staticmethod
     def forward(ctx, x, target, weight, ignore, reduction):
@@ -112,6 +113,8 @@ def multilabel_margin(x, target, reduction):
 
 
 class MultiMarginLoss(Rule):
+    depends = (0,)
+
     @staticmethod
     def forward(ctx, x, target, p, margin, weight, reduction):
         ctx.save(x, target, weight)
@@ -130,6 +133,8 @@ class MultiMarginLoss(Rule):
 
 
 class MultilabelMarginLoss(Rule):
+    depends = (0,)
+
     @staticmethod
     def forward(ctx, x, target, reduction):
         ctx.save(x, target)

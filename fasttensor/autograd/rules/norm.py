@@ -41,6 +41,7 @@ class RowNorm(Rule):
 
 class LayerNorm(RowNorm):
     name = "NativeLayerNormBackward0"
+    depends = (0, 1)
     saves = ("input", "weight", "bias", "result1", "result2")
 
     @staticmethod
@@ -108,6 +109,7 @@ def per_channel(t, rank):
 
 class BatchNorm(Rule):
     name = "NativeBatchNormBackward0"
+    depends = (0, 1)
     saves = ("input", "weight", "result1", "result2")
 
     @staticmethod

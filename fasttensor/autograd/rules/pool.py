@@ -8,6 +8,7 @@ class MaxPool(Rule):
     """Values and indices; `windows` as fasttensor.cpu.pool describes them."""
     saves = ("result1",)
     name = "MaxPoolWithIndicesBackward0"
+    depends = (0,)
 
     @staticmethod
     def forward(ctx, x, windows):
@@ -46,6 +47,7 @@ class AdaptiveMaxPool3d(MaxPool):
 class FractionalMaxPool2d(Rule):
     """Values and indices of windows at random places: `samples` has numbers for each plane of x."""
     name = "FractionalMaxPool2DBackward0"
+    depends = (0,)
 
     @staticmethod
     def forward(ctx, x, samples, kernel, out):
@@ -135,6 +137,7 @@ def images(x, windows):
 
 class AvgPool(Rule):
     """Means of windows."""
+    depends = (0,)
 
     @staticmethod
     def forward(ctx, x, windows, divisor, count_padding):
