@@ -105,3 +105,45 @@ def test_gradient_of_logit_outside_of_its_domain():
     x = torch.tensor([-0.5, 0.25, 1.5], requires_grad=True)
     torch.logit(x).sum().backward()
     assert [math.isnan(v) for v in x.grad.tolist()] == [True, False, True]
+
+
+SINGULAR = {"zero": [[0.0, 0.0], [0.0, 0.0]], "one": [[0.0]], "rank 1 of 2": [[1.0, 2.0], [2.0, 4.0]],
+            "rank 2 of 3": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
+            "rank 1 of 3": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]], "zero of 3": [[0.0] * 3] * 3,
+            "batch": [[[1.0, 2.0], [2.0, 4.0]], [[2.0, 1.0], [1.0, 3.0]]]}
+
+
+def expanded(a):
+    """The determinant as the polynomial that it is."""
+    if a.shape[-1] == 1:
+        return a[..., 0, 0]
+    if a.shape[-1] == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    rest = [[j for j in range(3) if j != i] for i in range(3)]
+    return sum((-1) ** i * a[..., 0, i] * expanded(a[..., 1:, :][..., rest[i]]) for i in range(3))
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives_of_det_where_there_is_no_inverse(name, dtype):
+    x = torch.tensor(SINGULAR[name], dtype=torch.float64).to(getattr(torch, dtype)).requires_grad_()
+    if dtype == "complex128":
+        x = (x.detach() * (0.6 + 0.8j)).requires_grad_()
+    along = torch.linspace(-1, 2, x.numel(), dtype=torch.float64).reshape(x.shape).to(x.dtype)
+    found = []
+    for det in (torch.det, expanded):
+        y = det(x)
+        seed = torch.full_like(y, 1.5).requires_grad_()
+        first, = torch.autograd.grad(y, x, seed, create_graph=True)
+        plain, = torch.autograd.grad(det(x), x, seed.detach())
+        found.append((plain, first, *torch.autograd.grad(first, [x, seed], along, allow_unused=True, materialize_grads=True)))
+    for got, expected in zip(*found):
+        assert (got - expected).abs().max().item() < 1e-12
+
+
+def test_third_derivatives_of_det_where_there_is_no_inverse_say_so():
+    x = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
+    first, = torch.autograd.grad(torch.det(x), x, create_graph=True)
+    second, = torch.autograd.grad(first, x, torch.eye(3, dtype=torch.float64), create_graph=True)
+    with pytest.raises(NotImplementedError, match="det: third derivatives"):
+        torch.autograd.grad(second.sum(), x)

@@ -42,7 +42,7 @@ cdef object constant_backward(Node node, object grad):
         from fasttensor import zeros as _zeros
     for e, nr in zip((<list>node.inputs)[1:], (<list>node.nrs)[1:]):
         if is_node(e):
-            code, device, shape = output_meta(<Node>e, nr)
+            code, _, shape = output_meta(<Node>e, nr)
             found.append(None if shape is None else _zeros(shape, dtype=dtype_of(code), device=(<Tensor>grad).device))
         else:
             leaf = e

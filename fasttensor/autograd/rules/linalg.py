@@ -227,14 +227,54 @@ class Det(Rule):
     @staticmethod
     def backward(ctx, g):
         a, y, pivot = ctx.saved
-        if recording() or invertible(a, y, pivot):
+        if invertible(a, y, pivot) or recording() and a.numel() == 0:
             factor = (g * conj(y)).unsqueeze(-1).unsqueeze(-1)
             return factor * apply(InvEx, a)[0].mH
+        if recording():
+            return g.unsqueeze(-1).unsqueeze(-1) * conj(apply(Cofactors, a))
         # cofactors by singular values are finite where A has no inverse
         u, s, vh, _ = backend(a).gesdd(a, "S")
         others = without_one(s).to(a.dtype)
         turn = apply(Det, u @ vh)
         return (u * others.unsqueeze(-2)) @ vh * (g * turn if not a.is_complex() else g * conj(turn)).unsqueeze(-1).unsqueeze(-1)
+
+
+class Cofactors(Rule):
+    """The derivatives of the determinant by the matrix's elements, for a matrix that has no inverse too: t conj(U) C conj(V^H) with
+    A = U S V^H, C the diagonal of the products of the other singular values and t = det(U) det(V^H)."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save(a)
+        u, s, vh, _ = backend(a).gesdd(a, "S")
+        return (conj(u) * without_one(s).to(a.dtype).unsqueeze(-2)) @ conj(vh) * apply(Det, u @ vh).unsqueeze(-1).unsqueeze(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, = ctx.saved
+        return conj(apply(CofactorsAlong, conj(g), a))
+
+
+class CofactorsAlong(Rule):
+    """How the cofactors of A change along E: by those of S + F to first order, F = U^H E V, which are the products of the singular values
+    but two times the trace's other elements on the diagonal, and times -F^T beside it. The map of E is its own transpose."""
+
+    @staticmethod
+    def forward(ctx, e, a):
+        ctx.save(a)
+        u, s, vh, _ = backend(a).gesdd(a, "S")
+        f = u.mH @ e @ vh.mH
+        others = without_two(s).to(a.dtype)
+        change = -others * f.mT
+        change.diagonal(0, -2, -1).copy_((others @ diagonal(f).unsqueeze(-1)).squeeze(-1))
+        return conj(u) @ change @ conj(vh) * apply(Det, u @ vh).unsqueeze(-1).unsqueeze(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, = ctx.saved
+        if ctx.needs_input_grad[1]:
+            raise NotImplementedError(f"det: third derivatives at a matrix without an inverse ({a.dtype}{list(a.shape)}) are not implemented")
+        return conj(apply(CofactorsAlong, conj(g), a)), None
 
 
 def invertible(a, det, pivot):
@@ -256,6 +296,13 @@ def without_one(s):
     n = s.shape[-1]
     rows = s.unsqueeze(-2).expand(*s.shape, n)
     return rows.masked_fill(one_like(s) != 0, 1).prod(-1)
+
+
+def without_two(s):
+    """At each two places the product of the values elsewhere, without dividing; 0 on the diagonal."""
+    n = s.shape[-1]
+    one = one_like(s) != 0
+    return s.unsqueeze(-2).unsqueeze(-2).expand(*s.shape, n, n).masked_fill(one.unsqueeze(-2) | one.unsqueeze(-3), 1).prod(-1).masked_fill(one, 0)
 
 
 class Slogdet(Rule):
