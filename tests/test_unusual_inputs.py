@@ -34,6 +34,10 @@ def test_whole_powers_of_complex_numbers_are_exact():
     assert (z ** 3).tolist() == [0, -1j, 15.625j, -117 + 44j]
     assert (z[1:] ** -1).tolist() == (1 / z[1:]).tolist()
     assert (z ** ft.tensor([1, 2, 3, 1])).tolist() == [0, -1, 15.625j, 3 + 4j]
+    inf = float("inf")
+    z = ft.tensor([complex(0, inf), complex(-inf, 1), 1e300j, 1e-170 + 0j, 3 + 4j], dtype=ft.complex128)
+    y = z ** ft.full((5,), -2)
+    assert (y[:3].abs() == 0).all() and y[3].item() == inf and abs(y[4].item() - (3 + 4j) ** -2) < 1e-17
 
 
 def test_no_elements():

@@ -31,7 +31,11 @@ FT_FN ft_c128 general_pow_c128(ft_c128 a, ft_c128 b) { return cpow(a, b); }
         if (r != 0) y = a; \
         if ((r == 2) | (r == -2)) y = a * a; \
         if (r == 3) y = a * a * a; \
-        return r < 0 ? C(reciprocal)(y) : y; \
+        if (r >= 0) return y; \
+        T d = (C(real)(y) - C(real)(y)) + (C(imag)(y) - C(imag)(y)); \
+        if ((r == -1) | ((d == 0) & (y != 0))) return C(reciprocal)(y); \
+        y = C(reciprocal)(a);       /* of a square that left the range */ \
+        return y * y; \
     }
 FT_COMPLEX(M)
 #undef M
