@@ -124,6 +124,9 @@ def grid_sample_backward(Tensor g, Tensor x, Tensor grid, int mode, int padding,
         work(&job, x.sizes[0], (job.grid.channels + PLANES - 1) // PLANES)
     if points:
         dgrid = new_tensor(grid.rank, grid.sizes, grid.code, grid.dev)
+        if mode == 1:           # the nearest pixel stays the nearest one: 0 whatever it holds
+            memset(dgrid.ptr, 0, dgrid.count * job.item)
+            return dx, dgrid
         job.out, job.kind = <char *>dgrid.ptr, 2
         work(&job, x.sizes[0], (job.grid.points + BLOCK - 1) // BLOCK)
     return dx, dgrid
