@@ -178,3 +178,47 @@ def test_text_of_storages():
     for lib in (torch, oracle()):
         assert repr(lib.tensor([1, 2], dtype=lib.uint8).untyped_storage()) == " 1\n 2\n[torch.storage.UntypedStorage(device=cpu) of size 2]"
         assert repr(lib.UntypedStorage(0)).endswith("[torch.storage.UntypedStorage(device=cpu) of size 0]")
+
+
+SCATTERED = """index_add(x,0,i,p[:2]) index_copy(x,0,i,p[:2]) index_fill(x,0,i,1.0) index_put(x,(i,),p[:2]) scatter(x,0,i,1.0) scatter_add(x,0,i,p) put(x,i,p[:2])
+select_scatter(x,p[0],0,1) slice_scatter(x,p[:1],0,0,1) diagonal_scatter(x.view(3,1),p[:1]) as_strided_scatter(x,p[:1],(1,),(1,)) diag(x) diag_embed(x) diagflat(x)
+fill(x,2.0) nonzero_static(x,size=2) scatter_reduce(x,0,i,p[:2],"sum") masked_scatter(x,x>0,p)""".split()
+
+
+@pytest.mark.parametrize("text", SCATTERED)
+def test_results_made_by_writing_into_a_copy_are_new(text):
+    assert version_of_new(fasttensor, text) == 0
+
+
+def test_outputs_that_are_resized_are_written_once():
+    for name in ("exp", "neg", "tril", "square"):
+        out = torch.empty(0)
+        getattr(torch, name)(torch.ones(2, 2), out=out)
+        assert out._version == 1, name
+
+
+def test_set_counts_in_the_tensor_that_is_set():
+    x, y = torch.zeros(3).add_(1), torch.zeros(4)
+    x.set_(y)
+    assert (x._version, y._version) == (2, 0)
+    x.add_(1)
+    assert (x._version, y._version) == (3, 0) and y.tolist() == [1] * 4
+    x.set_(y.untyped_storage(), 1, (2,), (1,))
+    assert x._version == 4 and x.data_ptr() == y.data_ptr() + 4
+    x.set_()
+    assert x._version == 5 and x.numel() == 0
+    y.copy_(y)
+    assert y._version == 1
+
+
+def test_writes_that_pytorch_does_not_count():
+    x = torch.zeros(3)
+    x.apply_(lambda v: v + 1)
+    x.map_(x, lambda a, b: a + b)
+    x.untyped_storage().fill_(0)
+    torch.nn.functional.batch_norm(torch.ones(2, 3), x, torch.ones(3), training=True)
+    assert x._version == 4
+    p = torch.nn.Parameter(torch.ones(3))
+    p.grad = torch.ones(3)
+    torch.optim.SGD([p], lr=0.1, fused=True).step()
+    assert p._version == 1

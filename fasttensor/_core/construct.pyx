@@ -80,6 +80,12 @@ def unwritten(Tensor x not None):
         x.store.version = 0
 
 
+def written_once(Tensor x not None):
+    """Count the last write to a tensor and the one that follows as one."""
+    if x.store is not None and x.store.version and not x.store.watched:
+        x.store.version -= 1
+
+
 def empty_like(Tensor x not None, dtype=None, device=None, bint contiguous=False):
     """Uninitialised, of x's shape; x's order in memory unless `contiguous`."""
     if x.dev == BATCHED:

@@ -262,8 +262,17 @@ cdef extern from *:
 ft_open_storages(Storage, give_back, &live)
 
 
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """Memory that could not be had: of both types, so that programs catch it that were written for PyTorch, or for arrays of other libraries.
+
+    >>> issubclass(torch.OutOfMemoryError, RuntimeError), issubclass(torch.OutOfMemoryError, MemoryError)
+    (True, True)
+    """
+    __module__ = "torch"
+
+
 cdef object no_memory(size_t nbytes):
-    return RuntimeError(f"not enough memory: could not allocate {nbytes} bytes ({used_bytes} bytes are in use)")
+    return OutOfMemoryError(f"not enough memory: could not allocate {nbytes} bytes ({used_bytes} bytes are in use)")
 
 
 cdef Storage new_storage(size_t nbytes):

@@ -2,6 +2,7 @@
 
 import warnings
 
+from fasttensor._core.construct import written_once
 from fasttensor._core.dispatch import is_inference_mode_enabled
 from fasttensor._core.tensor import description
 from fasttensor.autograd import reinterpret
@@ -22,6 +23,7 @@ def fit(out, shape, name, warn=True):
                       f" required output shape {list(shape)}. This behavior is deprecated: give an output of that shape, or one"
                       " without elements, as t.resize_(0) makes it.", UserWarning, stacklevel=4)
     out.resize_(shape)
+    written_once(out)
 
 
 def same_dtype(out, dtype, name):

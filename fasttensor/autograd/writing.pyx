@@ -77,6 +77,8 @@ def copy_(self, src, non_blocking=False):
         return fill_(self, src)
     s = <Tensor>src
     if s is x:
+        check_inplace(x, "copy_")
+        wrote(x)
         return x
     if x.dev == BATCHED or s.dev == BATCHED:
         return write_batch(x, s)
@@ -230,9 +232,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if not isinstance(storage_offset, int):
         raise TypeError(f"set_(): argument 'storage_offset' must be int, not {type(storage_offset).__name__}")
     if source is None:
-        set_geometry(x, 1, &zero, NULL)
-        y = new_tensor(1, &zero, x.code, x.dev)
-        x.store, x.ptr, x.offset = y.store, y.ptr, 0
+        x.data = new_tensor(1, &zero, x.code, x.dev)        # its writes are still counted from where they were
+        wrote(x)
         return x
     if isinstance(source, Tensor):
         y = source
@@ -251,8 +252,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             y = y.as_strided(size, [int(s) for s in contiguous_strides(size)], storage_offset)
         else:
             y = y.as_strided(size, stride, storage_offset)
-    set_geometry(x, y.rank, y.sizes, y.steps)
-    x.store, x.ptr, x.offset = y.store, y.ptr, y.offset
+    x.data = y
+    wrote(x)
     return x
 
 

@@ -100,12 +100,13 @@ def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t paddi
             else:
                 FT_SCAT[OP_ADD][gc.code](k.out, 0, k.item, <const char *>p, sizeof(int64_t), rows, k.g, k.item, n)
         return cast(out, code)
+    if factor is not None:
+        f = contiguous(cast(factor, FLOAT64))
     k.start = <Py_ssize_t *>calloc(rows + 2, sizeof(Py_ssize_t))
     k.order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
     k.factor = NULL
     failed = k.start == NULL or k.order == NULL
     if factor is not None:
-        f = contiguous(cast(factor, FLOAT64))
         k.factor = <double *>malloc((n + 1) * sizeof(double))
         failed = failed or k.factor == NULL
     if failed:

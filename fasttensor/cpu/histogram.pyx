@@ -132,13 +132,14 @@ def grid_numbers(Tensor x, tuple edges):
     s.dims = len(edges)
     out = new_tensor(1, x.sizes, INT64, x.dev)
     s.x, s.out, s.wide = p.ptr, <int64_t *>out.ptr, code == FLOAT64
+    for d in range(s.dims):
+        kept.append(contiguous(cast(<Tensor>edges[d], FLOAT64)))
     s.edges = <const double **>malloc(s.dims * (sizeof(double *) + sizeof(Py_ssize_t)) + 1)
     if s.edges == NULL:
         raise MemoryError(f"histogram: no memory for {s.dims} dimensions")
     cdef Py_ssize_t *counts = <Py_ssize_t *>(s.edges + s.dims)
     for d in range(s.dims):
-        e = contiguous(cast(<Tensor>edges[d], FLOAT64))
-        kept.append(e)
+        e = kept[d]
         s.edges[d], counts[d] = <const double *>e.ptr, e.count
     s.counts = counts
     with nogil:

@@ -186,12 +186,13 @@ cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssiz
             push(p.asize, p.astep, &p.ra, x.sizes[d], x.steps[d] * p.item)
     if order != NULL and not plain:
         p.ordered = memory_order(p, x, found, indexed, start if adjacent else 0, rank, shape, order)
+    found = [contiguous(<Tensor>t) for t in found]      # before there is memory to free
     # The shape is that of the values, in whatever order they lie.
     p.offs = <Py_ssize_t *>malloc((p.ni + 1) * sizeof(Py_ssize_t))
     if p.offs == NULL:
         raise MemoryError(f"{op}: no memory for {p.ni} offsets")
     for k in range(len(found)):
-        d, t = where[k], contiguous(found[k])
+        d, t = where[k], found[k]
         bad = ft_add_offsets(p.offs, <int64_t *>t.ptr, p.ni, x.sizes[d], x.steps[d] * p.item, wrap, k == 0)
         if bad >= 0:
             value = (<int64_t *>t.ptr)[bad]

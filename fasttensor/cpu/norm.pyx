@@ -148,11 +148,13 @@ cdef tuple backward(Tensor g, Tensor x, Tensor mean, Tensor rstd, Tensor weight,
         s.partial = <char *>calloc(2 * s.groups * n + 1, s.item)
         if s.partial == NULL:
             raise MemoryError()
-    with nogil:
-        parallel_for(s.groups, 1, backward_chunk, &s)
-    gw = add_groups(&s, 0, weight) if want_w else None
-    gb = add_groups(&s, 1, bias_like) if want_b else None
-    free(s.partial)
+    try:
+        with nogil:
+            parallel_for(s.groups, 1, backward_chunk, &s)
+        gw = add_groups(&s, 0, weight) if want_w else None
+        gb = add_groups(&s, 1, bias_like) if want_b else None
+    finally:
+        free(s.partial)
     return (cast(gx, x.code) if want_x else None), gw, gb
 
 

@@ -1,5 +1,6 @@
 """Arguments that many functions share: dimensions, out=, dtype=."""
 
+from fasttensor._core.construct import unwritten
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
@@ -10,6 +11,12 @@ from fasttensor.functional.retelling import as_method, in_place_words
 
 __all__ = []
 METHODS = {}
+
+
+def as_new(x):
+    """A result that was made by writing into a copy: its version is 0, as a new tensor's."""
+    unwritten(x)
+    return x
 
 
 def describe(*values):

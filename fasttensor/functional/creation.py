@@ -331,7 +331,9 @@ def fill(input, value):
     """
     must_be_tensor("fill", input)
     from fasttensor.autograd.batched import is_inside
-    return input.clone().fill_(value) if needs_history(input) or is_inside() else empty_like(input).fill_(value)
+    made = input.clone().fill_(value) if needs_history(input) or is_inside() else empty_like(input).fill_(value)
+    construct.unwritten(made)
+    return made
 
 
 def fill_(input, value):

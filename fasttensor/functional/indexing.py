@@ -6,7 +6,7 @@ from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
 from fasttensor.functional.arguments import Tensor, check_writable, deliver, description, need_tensor, refuse_shared, scalar_like, with_out_apart, wrap
-from fasttensor.functional.common import in_place
+from fasttensor.functional.common import as_new, in_place
 from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
@@ -220,7 +220,7 @@ def index_put(input, indices, values, accumulate=False):
     """
     need_tensor(input, "index_put", "input", 1)
     flag("index_put", "accumulate", accumulate)
-    return index_put_(fresh(input, *indices, values), indices, values, accumulate)
+    return as_new(index_put_(fresh(input, *indices, values), indices, values, accumulate))
 
 
 def fresh(x, *others, plain=False):
@@ -311,7 +311,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     """
     need_tensor(input, "index_add", "input", 1)
     need_tensor(source, "index_add", "source", 4)
-    return index_add_(fresh(input, index, source, plain=True), dim, index, source, alpha=alpha)
+    return as_new(index_add_(fresh(input, index, source, plain=True), dim, index, source, alpha=alpha))
 
 
 def index_copy_(self, dim, index, source):
@@ -330,7 +330,7 @@ def index_copy(input, dim, index, source):
     tensor([0., 0., 5.])
     """
     need_tensor(input, "index_copy", "input", 1)
-    return index_copy_(fresh(input, index, source, plain=True), dim, index, source)
+    return as_new(index_copy_(fresh(input, index, source, plain=True), dim, index, source))
 
 
 def index_fill_(self, dim, index, value):
@@ -368,7 +368,7 @@ def index_fill(input, dim, index, value):
     tensor([7., 0., 0.])
     """
     need_tensor(input, "index_fill", "input", 1)
-    return index_fill_(fresh(input, index, value), dim, index, value)
+    return as_new(index_fill_(fresh(input, index, value), dim, index, value))
 
 
 @with_out_apart

@@ -4,7 +4,7 @@ from fasttensor.autograd.checks import flag
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Index, IndexPut, MaskedFill, MaskedScatter, MaskedSelect, SET, ADD
 from fasttensor.functional.arguments import backend, check_writable, deliver, description, need_tensor, scalar_like, with_out_apart, wrap
-from fasttensor.functional.common import check_tensor
+from fasttensor.functional.common import as_new, check_tensor
 from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select", "nonzero", "argwhere", "take", "take_along_dim", "put"]
@@ -54,7 +54,7 @@ def put(input, index, source, accumulate=False):
         if not input.numel():
             raise IndexError("put(): tried to put elements into an empty tensor")
         flat = apply(IndexPut, flat, source.reshape(-1), ADD if accumulate else SET, index.reshape(-1))
-    return in_order_of(input, flat.reshape(input.shape))
+    return as_new(in_order_of(input, flat.reshape(input.shape)))
 
 
 def in_order_of(x, y):

@@ -5,19 +5,11 @@ import os
 from fasttensor._core import construct
 from fasttensor._core.dtype import get_default_dtype
 from fasttensor._core.sharing import share
-from fasttensor._core.storage import storage_over
+from fasttensor._core.storage import OutOfMemoryError, storage_over
 from fasttensor.autograd.copying import channels_last, channels_last_3d, contiguous_format, preserve_format
 from fasttensor.functional.creation import finish, need_pinning
 
 __all__ = ["from_file", "OutOfMemoryError", "AcceleratorError"]
-
-
-class OutOfMemoryError(RuntimeError):
-    """A GPU's memory is used up; the CPU's raises RuntimeError, as in PyTorch.
-
-    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
-    True
-    """
 
 
 class AcceleratorError(RuntimeError):

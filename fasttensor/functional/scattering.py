@@ -4,7 +4,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Gather, Scatter, SET, ADD, MULTIPLY
 from fasttensor.autograd.rules.scatter_reduce import ScatterReduce
 from fasttensor.functional.arguments import Tensor, check_writable, description, need_tensor, scalar_like, with_out_apart, wrap
-from fasttensor.functional.common import in_place
+from fasttensor.functional.common import as_new, in_place
 from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
@@ -71,7 +71,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     tensor([6., 0., 5.])
     """
     need_tensor(input, "scatter")
-    return scatter_(copy_for(input, index, src, value), dim, index, src, value, reduce=reduce)
+    return as_new(scatter_(copy_for(input, index, src, value), dim, index, src, value, reduce=reduce))
 
 
 def scatter_add_(self, dim, index, src):
@@ -89,7 +89,7 @@ def scatter_add(input, dim, index, src):
     tensor([0., 5.])
     """
     need_tensor(input, "scatter_add")
-    return scatter_add_(copy_for(input, index, src), dim, index, src)
+    return as_new(scatter_add_(copy_for(input, index, src), dim, index, src))
 
 
 @with_out_apart

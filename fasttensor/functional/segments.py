@@ -3,6 +3,7 @@ from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag, int_of, real_number
 from fasttensor.functional.arguments import check_writable, deliver, description, need_tensor
+from fasttensor.functional.common import as_new
 from fasttensor.functional.embedding import renorm_rows
 from fasttensor.functional.masking import nonzero
 from fasttensor.functional.rearranging import repeat_interleave
@@ -74,7 +75,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     made = found.new_full((size, input.dim()), fill_value)
     n = min(size, found.shape[0])
     made[:n] = found[:n]
-    return deliver(out, made, "nonzero_static", True)
+    return deliver(out, as_new(made), "nonzero_static", True)
 
 
 def fill_diagonal_(self, fill_value, wrap=False):

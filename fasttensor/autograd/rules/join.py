@@ -1,4 +1,5 @@
 """Derivatives of joining and rearranging: cat, stack, flip, roll, triangles, repeat, writes into a view."""
+from fasttensor._core.construct import unwritten
 from fasttensor._core.dispatch import backend
 from fasttensor._core.layout import overlaps_itself
 from fasttensor.autograd.rule import Rule, apply
@@ -166,6 +167,7 @@ class DiagEmbed(Rule):
             shape.insert(d, size)
         y = x.new_zeros(shape)
         y.diagonal(offset, dim1, dim2).copy_(x)
+        unwritten(y)
         return y
 
     @staticmethod
@@ -193,6 +195,7 @@ class ViewScatter(Rule):
             raise RuntimeError(f"expected src to have a size equal to the slice of self: src size = {list(src.shape)}, "
                                f"slice size = {list(part.shape)}")
         part.copy_(src)
+        unwritten(y)
         return y
 
     @staticmethod
