@@ -180,9 +180,10 @@ def test_text_of_storages():
         assert repr(lib.UntypedStorage(0)).endswith("[torch.storage.UntypedStorage(device=cpu) of size 0]")
 
 
-SCATTERED = """index_add(x,0,i,p[:2]) index_copy(x,0,i,p[:2]) index_fill(x,0,i,1.0) index_put(x,(i,),p[:2]) scatter(x,0,i,1.0) scatter_add(x,0,i,p) put(x,i,p[:2])
-select_scatter(x,p[0],0,1) slice_scatter(x,p[:1],0,0,1) diagonal_scatter(x.view(3,1),p[:1]) as_strided_scatter(x,p[:1],(1,),(1,)) diag(x) diag_embed(x) diagflat(x)
-fill(x,2.0) nonzero_static(x,size=2) scatter_reduce(x,0,i,p[:2],"sum") masked_scatter(x,x>0,p)""".split()
+SCATTERED = """index_add(x,0,i,p[:2])
+index_copy(x,0,i,p[:2]) index_fill(x,0,i,1.0) index_put(x,(i,),p[:2]) scatter(x,0,i,1.0) scatter_add(x,0,i,p) put(x,i,p[:2])
+select_scatter(x,p[0],0,1) slice_scatter(x,p[:1],0,0,1) diagonal_scatter(x.view(3,1),p[:1]) as_strided_scatter(x,p[:1],(1,),(1,))
+diag(x) diag_embed(x) diagflat(x) fill(x,2.0) nonzero_static(x,size=2) scatter_reduce(x,0,i,p[:2],"sum") masked_scatter(x,x>0,p)""".split()
 
 
 @pytest.mark.parametrize("text", SCATTERED)
