@@ -138,3 +138,39 @@ def test_functions_take_the_names_that_array_libraries_use(name):
     for wrong in ({"dim": 1, "axis": 0}, {"axes": 1, "dim": 1}):
         with pytest.raises(TypeError, match=name):
             function(x, **wrong)
+
+
+NAMED = {
+    "sort argsort softmax log_softmax unbind median nanmedian mode diff gradient squeeze trapezoid trapz cumulative_trapezoid var_mean std_mean": (),
+    "topk kthvalue chunk tensor_split unsqueeze": (1,), "quantile nanquantile": (0.3,), "split_with_sizes": ([1, 2],),
+}
+
+
+@pytest.mark.parametrize("name, arguments", [(n, a) for names, a in NAMED.items() for n in names.split()])
+def test_axis_is_dim(name, arguments):
+    x, function = torch.tensor([[1.0, 7.0, 3.0], [4.0, 2.0, 6.0], [5.0, 9.0, 8.0]]), getattr(torch, name)
+    forms = [lambda **names: function(x, *arguments, **names)]
+    if hasattr(x, name):
+        forms.append(lambda **names: getattr(x, name)(*arguments, **names))
+    if name == "unsqueeze":
+        function, forms, arguments = torch.unsqueeze, [lambda **names: torch.unsqueeze(x, **names), x.unsqueeze], ()
+    pairs = [({"axis": 0}, {"dim": 0})]
+    if name in ("median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "var_mean", "std_mean"):
+        pairs.append(({"axis": 0, "keepdims": True}, {"dim": 0, "keepdim": True}))
+    for numpy, own in pairs:
+        for form in forms:
+            made, wanted = form(**numpy), form(**own)
+            for a, b in zip(made, wanted) if isinstance(wanted, (tuple, list)) else [(made, wanted)]:
+                assert torch.equal(a, b)
+
+
+def test_axis_is_dim_in_namespaces():
+    x, y = torch.arange(12.0).reshape(3, 4), torch.ones(3, 4)
+    assert torch.equal(torch.cosine_similarity(x, y, axis=0), torch.cosine_similarity(x, y, dim=0))
+    assert torch.equal(torch.cross(x, y, axis=0), torch.linalg.cross(x, y, axis=0)) and torch.equal(torch.linalg.vecdot(x, y, axis=0), x.sum(0))
+    assert torch.linalg.norm(x, axis=(0, 1), keepdims=True).shape == (1, 1) and torch.linalg.matrix_norm(x, axis=(0, 1), keepdims=True).shape == (1, 1)
+    assert torch.equal(torch.linalg.vector_norm(x, axis=0, keepdims=True), x.norm(dim=0, keepdim=True))
+    assert torch.equal(torch.repeat_interleave(x, 2, axis=0), x.repeat_interleave(2, 0))
+    for name in ("fft", "ifft", "rfft", "hfft", "fftshift", "ifftshift"):
+        assert torch.equal(getattr(torch.fft, name)(x, axis=0), getattr(torch.fft, name)(x, dim=0))
+    assert torch.equal(torch.fft.fftn(x, axis=(0,)), torch.fft.fft(x, dim=0)) and torch.equal(torch.fft.fft2(x, axis=(1, 0)), torch.fft.fft2(x, dim=(1, 0)))

@@ -158,7 +158,7 @@ def movedim(input, source, destination):
 
 
 # --- adding and dropping dimensions of size 1 ---
-def unsqueeze(input, dim):
+def unsqueeze(input, dim=None, *, axis=None):
     """A dimension of size 1 inserted at `dim`.
 
     A view of any dtype; `dim` may be negative. IndexError for a dimension out of range.
@@ -171,7 +171,7 @@ def unsqueeze(input, dim):
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]
     cdef int k, d, rank = x.rank
-    cdef Py_ssize_t at = integer(dim, "unsqueeze", "dim")
+    cdef Py_ssize_t at = integer(dim if axis is None else axis, "unsqueeze", "dim")
     if not -(rank + 1) <= at <= rank:
         raise IndexError(f"unsqueeze: Dimension out of range (expected to be in range of [{-(rank + 1)}, {rank}], but got {at})")
     if at < 0:
@@ -187,7 +187,7 @@ def unsqueeze(input, dim):
                        sizes_of(x) if recorded(x) else None)
 
 
-def squeeze(input, dim=None):
+def squeeze(input, dim=None, *, axis=None):
     """Dimensions of size 1 dropped, as a view: all of them, or those in `dim` (an int or a tuple), which stay where their size is not 1.
 
     Raises IndexError for a dimension out of range, RuntimeError for one named twice.
@@ -200,6 +200,8 @@ def squeeze(input, dim=None):
     cdef Py_ssize_t steps[64]
     cdef int d, k = 0
     cdef object dims
+    if axis is not None:
+        dim = axis
     if dim is None:
         dims = None
     elif isinstance(dim, (tuple, list)):

@@ -93,7 +93,7 @@ def in_order(tensors, cut, i, j):
     return mm(in_order(tensors, cut, i, cut[i, j]), in_order(tensors, cut, cut[i, j] + 1, j))
 
 
-def vecdot(x, y, *, dim=-1, out=None):
+def vecdot(x, y, *, dim=-1, out=None, axis=None):
     """Dot products of vectors along `dim`, the first conjugated; the other dimensions broadcast.
 
     dtypes: any numeric one, the same of both; the result lacks `dim`. RuntimeError for unlike dtypes and shapes that do not broadcast.
@@ -101,6 +101,8 @@ def vecdot(x, y, *, dim=-1, out=None):
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
+    if axis is not None:
+        dim = axis
     dim = int_of(dim, "vecdot", "dim")
     check_tensors("linalg.vecdot", x, y)
     if not (x.is_floating_point() or x.is_complex()):

@@ -98,7 +98,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     return deliver("renorm", out, input * factor, True)
 
 
-def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, axis=None):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, shapes broadcast.
 
     The result lacks `dim`. dtypes: floating point, promoted. RuntimeError where shapes do not broadcast, IndexError for a dimension out of range.
@@ -106,6 +106,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
+    if axis is not None:
+        dim = axis
     dim = int_of(dim, "cosine_similarity", "dim")
     check_tensor("cosine_similarity", x1, x2)
     for name, x in (("x1", x1), ("x2", x2)):

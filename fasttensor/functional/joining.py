@@ -259,7 +259,7 @@ def combined_positions(x, r, with_replacement):
     return rows
 
 
-def tensor_split(input, indices_or_sections, dim=0):
+def tensor_split(input, indices_or_sections, dim=0, *, axis=None):
     """Views of input along dim: n nearly equal ones for an int, or cut at the given positions.
 
     Any dtype; a tuple. Raises RuntimeError for a number below 1 and for a 0-d tensor.
@@ -267,6 +267,8 @@ def tensor_split(input, indices_or_sections, dim=0):
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), 2)
     (tensor([1, 2]), tensor([3]))
     """
+    if axis is not None:
+        dim = axis
     need_tensor(input, "tensor_split")
     if input.dim() == 0:
         raise RuntimeError("tensor_split(): expected at least a 1-dimensional tensor, but got a tensor with 0 dims")

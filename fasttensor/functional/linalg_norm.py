@@ -8,7 +8,7 @@ __all__ = ["nuclear_norm", "frobenius_norm", "norm_except_dim"]
 METHODS = {}
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """(sum |x|^ord)^(1/ord) over all elements or `dim`; inf, -inf and 0 are the largest, the smallest and the count of nonzeros.
 
     Shape: `dim` dropped, or with keepdim of size 1. dtypes: floating point or complex, which gives its real dtype, or `dtype`. Raises
@@ -17,11 +17,15 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     flag("vector_norm", "keepdim", keepdim)
     return vector("linalg.vector_norm", x, ord, dim, keepdim, dtype, out)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """Norm of matrices over two dimensions: "fro", "nuc", 1, -1, inf, -inf (sums of columns or rows), 2, -2 (singular values).
 
     Shape (..., m, n) to (...), or with keepdim (..., 1, 1). dtypes: floating point or complex, which gives its real dtype. Raises RuntimeError
@@ -30,6 +34,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     flag("matrix_norm", "keepdim", keepdim)
     name = "linalg.matrix_norm"
     tensor_argument(name, A)
@@ -71,12 +79,16 @@ def singular_values(A, rows, columns):
     return linalg.svdvals(A.permute(order))
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None, axis=None, keepdims=None):
     """The 2-norm of all elements without `ord`; else a vector norm over one dimension or a matrix norm over two.
 
     >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
     tensor(4.)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     flag("norm", "keepdim", keepdim)
     tensor_argument("linalg.norm", A)
     if ord is None:
@@ -92,7 +104,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     return vector("linalg.norm", A, ord, dims, keepdim, dtype, out)
 
 
-def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None, axis=None, keepdims=None):
     """The sum of the singular values of matrices over two dimensions.
 
     Shape (m, n) to a number, or (..., m, n) with two `dim` to (...). dtypes: floating point or complex, which gives its real dtype.
@@ -100,6 +112,10 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
     >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 

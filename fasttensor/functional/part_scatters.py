@@ -46,7 +46,7 @@ def select_scatter(input, src, dim, index):
 
 
 @with_out
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None):
     """A copy of input in which the slice start:end:step along dim is src.
 
     Any dtype; `src` has the slice's shape: RuntimeError else.
@@ -54,6 +54,8 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
     tensor([0., 1., 1.])
     """
+    if axis is not None:
+        dim = axis
     if start is not None:
         start = int_of(start, "slice_scatter", "start")
     if end is not None:

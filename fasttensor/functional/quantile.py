@@ -89,7 +89,7 @@ def between(ordered, rank, d, how):
     return low.lerp(high, weight)
 
 
-def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None, axis=None, keepdims=None):
     """The q-th quantiles of input, flattened or along `dim`; several q add a leading dimension. NaN spreads.
 
     `q`: a number, or a 0-d or 1-d tensor of input's dtype, from 0 to 1; `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
@@ -98,10 +98,14 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
     >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.25)
     tensor(1.5000)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     return compute("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None, axis=None, keepdims=None):
     """``quantile`` of what is not NaN.
 
     Arguments, shapes, dtypes and errors are those of :func:`quantile`; of a row of NaN alone it is NaN.
@@ -109,10 +113,14 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
     >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     return compute("nanquantile", input, q, dim, keepdim, interpolation, out, True)
 
 
-def mode(input, dim=-1, keepdim=False, *, out=None):
+def mode(input, dim=-1, keepdim=False, *, out=None, axis=None, keepdims=None):
     """(values, indices) of the most frequent value along `dim`, the smallest of equally frequent ones.
 
     Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Any real dtype. IndexError for a dimension out of range.
@@ -120,6 +128,10 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
     tensor(3)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     flag("mode", "keepdim", keepdim)
     tensor_argument("mode", input)
     if input.dtype.is_complex:

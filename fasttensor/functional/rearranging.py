@@ -145,7 +145,7 @@ def tile(input, *args, dims=None):
     return repeat(input, [1] * (input.dim() - len(dims)) + dims)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None):
     """Each element (slice along dim) repeated `repeats` times in a row: an int, or one number each.
 
     With one argument: 0 input[0] times, 1 input[1] times, and so on.
@@ -153,6 +153,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([2, 1]))
     tensor([5, 5, 6])
     """
+    if axis is not None:
+        dim = axis
     need_tensor(input, "repeat_interleave")
     total = -1 if output_size is None else output_size
     if repeats is None:

@@ -105,7 +105,7 @@ def logcumsumexp(input, dim=None, *, out=None, **names):
     return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False), True)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=None):
     """Differences of neighbours along `dim`, n times; bool is compared with `!=`.
 
     One element less along `dim` each time; `prepend` and `append` are joined to the input first. Any dtype. RuntimeError for a 0-d input.
@@ -113,6 +113,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
+    if axis is not None:
+        dim = axis
     n = int_of(n, "diff", "n")
     optional_tensor(prepend, "diff", "prepend", 4)
     optional_tensor(append, "diff", "append", 5)
@@ -161,7 +163,7 @@ def neighbour_means(y, d, n):
     return (y.narrow(d, min(1, n), max(n - 1, 0)) + y.narrow(d, 0, max(n - 1, 0))) / 2
 
 
-def trapezoid(y, x=None, *, dx=None, dim=-1):
+def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
     """Integral along `dim` by the trapezoidal rule, over points x or steps dx.
 
     The result lacks `dim`. Any numeric dtype. RuntimeError where both `x` and `dx` are given, or x does not fit.
@@ -169,6 +171,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
+    if axis is not None:
+        dim = axis
     optional_tensor(x, "trapezoid", "x", 2)
     tensor_argument("trapezoid", y)
     d = wrap(y, dim, "trapezoid")
@@ -184,7 +188,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     return (neighbour_means(y, d, n) * width).sum(d)
 
 
-def trapz(y, x=None, *, dx=None, dim=-1):
+def trapz(y, x=None, *, dx=None, dim=-1, axis=None):
     """The older name of ``trapezoid``.
 
     Arguments, shapes and errors are those of :func:`trapezoid`.
@@ -192,16 +196,20 @@ def trapz(y, x=None, *, dx=None, dim=-1):
     >>> torch.trapz(torch.tensor([1.0, 2.0]))
     tensor(1.5000)
     """
+    if axis is not None:
+        dim = axis
     optional_tensor(x, "trapz", "x", 2)
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
-def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
     """Running integral along `dim` by the trapezoidal rule: one element less than y.
 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
+    if axis is not None:
+        dim = axis
     optional_tensor(x, "cumulative_trapezoid", "x", 2)
     tensor_argument("cumulative_trapezoid", y)
     d = wrap(y, dim, "cumulative_trapezoid")
@@ -210,7 +218,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     return (pairs * spacing("cumulative_trapezoid", y, x, dx, d)).cumsum(d)
 
 
-def gradient(input, *, spacing=None, dim=None, edge_order=1):
+def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     """Estimated derivative along each of `dim`: central differences inside, one-sided at the ends.
 
     `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
@@ -221,6 +229,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))[0]
     tensor([3., 4., 5.])
     """
+    if axis is not None:
+        dim = axis
     edge_order = int_of(edge_order, "gradient", "edge_order")
     tensor_argument("gradient", input)
     dims = list(range(input.ndim)) if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)

@@ -88,7 +88,8 @@ def _needs_dim(function):
     """`function` as torch and Tensor have it: `dim` is required, and the dtype comes third."""
     name = function.__name__
 
-    def of_dim(input, dim, dtype=None, *, out=None):
+    def of_dim(input, dim=None, dtype=None, *, out=None, axis=None):
+        dim = dim if axis is None else axis
         if dim is None:
             raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not NoneType")
         return function(input, dim, 3, dtype, out=out)

@@ -16,7 +16,7 @@ def pair(name, values, indices):
     return RESULTS[name](values, indices)
 
 
-def sort(input, dim=-1, descending=False, stable=False, *, out=None):
+def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     """(values, indices) of input sorted along dim.
 
     NaN counts as the greatest value. The order of equal elements is kept with `stable`, and for all dtypes of
@@ -26,6 +26,8 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
+    if axis is not None:
+        dim = axis
     if stable:
         flag("sort", "stable", stable)
     need_tensor(input, "sort")
@@ -36,19 +38,21 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     return made if out is None else deliver(out, made, "sort", True)
 
 
-def sort_method(self, dim=-1, descending=False, *, stable=False):
-    return sort(self, dim, descending, stable)
+def sort_method(self, dim=-1, descending=False, *, stable=False, axis=None):
+    return sort(self, dim if axis is None else axis, descending, stable)
 
 
 sort_method.__doc__ = sort.__doc__
 
 
-def argsort(input, dim=-1, descending=False, stable=False, *, out=None):
+def argsort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     """The indices that sort input along dim: int64 of input's shape.
 
     >>> torch.argsort(torch.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
+    if axis is not None:
+        dim = axis
     flag("argsort", "stable", stable)
     need_tensor(input, "argsort")
     flag("argsort", "descending", descending)
@@ -71,7 +75,7 @@ def msort(input, *, out=None):
     return deliver(out, apply(Sort, input, 0, False, True)[0], "msort", True)
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, axis=None):
     """(values, indices) of the k largest (or smallest) elements along dim, in order.
 
     RuntimeError where k exceeds the size.
@@ -79,6 +83,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
+    if axis is not None:
+        dim = axis
     if largest is not True:
         flag("topk", "largest", largest)
     if sorted is not True:
@@ -96,7 +102,7 @@ def drop(values, indices, dim, keepdim):
     return values.squeeze(dim), indices.squeeze(dim)
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, axis=None, keepdims=None):
     """(values, indices) of the k-th smallest elements along dim, k from 1.
 
     Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Real dtypes. Raises RuntimeError for a k outside of the size, IndexError
@@ -105,6 +111,10 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
     tensor(2)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     k = int_of(k, "kthvalue", "k")
     flag("kthvalue", "keepdim", keepdim)
     need_tensor(input, "kthvalue")
@@ -133,7 +143,7 @@ def lower_median(input, dim, keepdim, ignore_nan, name):
 
 
 @with_out
-def median(input, dim=None, keepdim=False):
+def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """The median: of two middle values the lower. Without dim of all elements, else (values, indices) along dim.
 
     A NaN is the median of the row that has one.
@@ -143,11 +153,15 @@ def median(input, dim=None, keepdim=False):
     >>> torch.median(torch.tensor([4, 1, 3, 2]))
     tensor(2)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     return lower_median(input, dim, keepdim, False, "median")
 
 
 @with_out
-def nanmedian(input, dim=None, keepdim=False):
+def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """``median`` of the elements that are not NaN.
 
     Shapes, dtypes and errors are those of :func:`median`; of a row of NaN alone it is NaN.
@@ -155,6 +169,10 @@ def nanmedian(input, dim=None, keepdim=False):
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if isinstance(input, Tensor) and input.dtype.name == "bool":
         raise NotImplementedError(f"nanmedian(): not implemented for {description(input)}: convert with .to(torch.uint8)")
     return lower_median(input, dim, keepdim, True, "nanmedian")

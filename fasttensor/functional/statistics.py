@@ -24,7 +24,7 @@ def trace(input):
 
 
 @with_out_apart
-def cross(input, other, dim=None):
+def cross(input, other, dim=None, *, axis=None):
     """The cross product of vectors of size 3 along dim (default: the first dimension of that size).
 
     Any numeric dtype; shapes broadcast. Raises RuntimeError where no dimension, or the one named, has size 3.
@@ -32,6 +32,8 @@ def cross(input, other, dim=None):
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
+    if axis is not None:
+        dim = axis
     check_tensor("cross", input, other)
     need_tensor(input, "cross")
     need_tensor(other, "cross", "other", 2)
@@ -56,7 +58,7 @@ def cross(input, other, dim=None):
     return apply(Cross, a, b, dim)
 
 
-def linalg_cross(input, other, *, dim=-1, out=None):
+def linalg_cross(input, other, *, dim=-1, out=None, axis=None):
     """The cross product of vectors of size 3 along dim, the other dimensions broadcasting.
 
     Any numeric dtype. Raises RuntimeError where the dimension does not have size 3.
@@ -64,6 +66,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
+    dim = dim if axis is None else axis
     check_tensor("linalg.cross", input, other)
     if input.dim() != other.dim():
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {description(input)} and {description(other)}")
