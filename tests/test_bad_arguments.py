@@ -46,6 +46,10 @@ FUNCTIONS = dict(functions())
 def test_numbers_of_every_kind(two):
     two_of = float(two)
     assert torch.addmm(X, X, X, beta=two).tolist() == (two_of * X + X @ X).tolist()
+    if two is True:
+        with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
+            torch.addr(X, X[0], X[1], alpha=two)
+        return
     assert torch.addr(X, X[0], X[1], alpha=two).tolist() == (X + two_of * torch.outer(X[0], X[1])).tolist()
     assert torch.norm(X, two).item() == torch.norm(X, two_of).item()
 

@@ -71,7 +71,8 @@ def test_index_errors(cube):
     with pytest.raises(ValueError, match="step must be greater than zero"):
         cube[::-1]
     with pytest.raises(IndexError, match="single ellipsis"):
-        cube[..., 0, ...]
+        cube[..., ..., 0]
+    assert cube[..., 0, ...].shape == (2, 3)         # where nothing follows, another one is PyTorch's custom
     with pytest.raises(IndexError, match="0-dim"):
         torch.tensor(1.0)[0]
     with pytest.raises(IndexError, match=r"Dimension out of range.*\[-3, 2\]"):
@@ -203,9 +204,11 @@ def test_parts_of_a_tensor_may_be_written():
 
 def test_converted_to_the_dtype_written_to():
     x = torch.zeros(3, dtype=torch.float64)
-    x[[0, 1]] = torch.tensor([1.5, 2.5])
-    x[[2]] = torch.tensor(3)
+    x[:2] = torch.tensor([1.5, 2.5])
+    x[x == 0] = torch.tensor(3)
     assert x.tolist() == [1.5, 2.5, 3] and x.dtype == torch.float64
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+        x[[0, 1]] = torch.tensor([1, 2])
 
 
 def test_nodes_of_copied_views():

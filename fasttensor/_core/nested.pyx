@@ -6,7 +6,7 @@ the common case, cost a type check and a store an element.
 from cpython.object cimport PyObject
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
-from fasttensor._core.element cimport write_element
+from fasttensor._core.element cimport write_element, write_operand
 
 cdef extern from "Python.h":
     bint PySequence_Check(object o)
@@ -181,14 +181,18 @@ cdef class Filler:
         if isinstance(item, Tensor):
             item = only(<Tensor>item)
         if is_complex_code(self.code):
-            write_element(self.at, self.code, complex(item))
+            write_operand(self.at, self.code, complex(item))
         elif is_float_code(self.code):
-            write_element(self.at, self.code, number(item))
+            write_operand(self.at, self.code, number(item))
         elif self.code == BOOL:
             if isinstance(item, (list, tuple, str, dict)) or item is None:
                 raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as a bool element")
             self.at[0] = 1 if item else 0
         else:
+            if isinstance(item, float):
+                write_element(self.at, self.code, item)
+                self.at += self.size
+                return True
             v = integer(item)
             if self.code != INT64 and not ft_int_low[self.code] <= v <= ft_int_high[self.code]:
                 raise RuntimeError(f"value cannot be converted to type {dtype_of(self.code).name} without overflow: {v}")
@@ -218,7 +222,7 @@ cdef long long integer(object item) except? -1:
     if not PyLong_CheckExact(item):
         if isinstance(item, Tensor):
             item = only(<Tensor>item)
-        if isinstance(item, float) or (getattr(getattr(item, "dtype", None), "kind", "") == "f"):
+        if isinstance(item, float):
             f = float(item)
             if not -9223372036854775808.0 <= f < 9223372036854775808.0:
                 raise RuntimeError(f"value cannot be converted to type int64 without overflow: {item}")

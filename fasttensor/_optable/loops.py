@@ -139,6 +139,9 @@ def _c_text(text):
     return "NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+FITS = ("", "dtype", "computing", "narrow")
+
+
 def table_rows():
     """The entries of FT_OPS, as C text by field."""
     rows = []
@@ -157,6 +160,7 @@ def table_rows():
             "bool_form": INDEX[op.bool_form] if op.bool_form else -1,
             "refuses": ", ".join(_c_text(op.refuses.get(kind)) for kind in ("bool", "int")),
             "bools": ", ".join(map(_c_text, op.bools or (None, None))),
+            "fits": FITS.index(op.fits),
             "mask": sum(1 << k for k, n in enumerate(op.inputs) if n in op.mask),
         })
     return rows

@@ -56,7 +56,7 @@ ROWS = (
        domain=(0.1, 0.9)),
     _f("_logit_eps", "logit_eps(x, eps)", "where((x < eps) or (x > 1 - eps), 0, g / (x * (1 - x)))",
        "The logarithm of the odds, of the input clamped to `eps` and 1 - `eps`.", node="Logit", dtypes=FLOAT, domain=(0.1, 0.9),
-       params={"eps": None}),
+       params={"eps": None}, param_fits="dtype"),
     # near zero by the series: the difference of cosine and sinc would lose every digit
     _f("sinc", "sinc(x)",
        "g * where(abs(x) < 0.15, " + ("-3.289868133696453 * x * (1 - x * x * (0.9869604401089357 - x * x *"

@@ -55,6 +55,11 @@ def _wrapper(op):
         _doc(op, arguments), _inplace_doc(op))
 
 
+def _has_factor(op):
+    """Whether the parameter is a factor of one operand: PyTorch checks it against the result's dtype."""
+    return _has_old_order(op) or op.name == "rsub"
+
+
 def _body(op, call):
     lines = [f"cdef double[{len(op.params)}] par"] if op.params else []
     if _has_old_order(op):
@@ -66,17 +71,29 @@ def _body(op, call):
         else:
             lines += [f"    warn_of_old_order(\"{op.name}\", \"{number}\", _old)"]
         lines += [f"    {', '.join([number, *rest])} = {', '.join([*rest, '_old'])}"]
-    lines += [f"par[{i}] = number({name}, \"{op.name.strip('_')}\", \"{name}\")" for i, name in enumerate(op.params)]
     if op.check:
         condition, error, text = op.check
         lines += [f"if not ({condition}):", f"    raise {error}(f\"{op.name}: {text}\")"]
+    if _has_factor(op):
+        key, factored = next(iter(op.params)), op.arguments[0 if op.name == "rsub" else 1]
+        first = "self" if f"({code_name(op)}, self" in call else op.arguments[0]
+        operands = ", ".join([first, *op.arguments[1:], *["None"] * (3 - op.nin)])
+        lines += ["par[0] = 1", f"if {key} is not ONE:",
+                  f"    {factored} = factored({code_name(op)}, \"{key}\", {key}, {factored}, {operands}, {int('- ' + key in op.expr)}, par)"]
+    else:
+        for i, name in enumerate(op.params):
+            value = f"number({name}, \"{op.name.strip('_')}\", \"{name}\")"
+            if op.param_fits:
+                first = "self" if f"({code_name(op)}, self" in call else op.arguments[0]
+                value = f"fitting({code_name(op)}, {value}, {name}, {first}, FT_FITS_{op.param_fits.upper()})"
+            lines += [f"par[{i}] = {value}"]
     lines += _number_checks(op, call)
     return "\n    ".join([*lines, "return " + call])
 
 
 def _number_checks(op, call):
     """Lines that refuse Python numbers where PyTorch takes a Tensor only; the driver refuses what is neither."""
-    first = "self" if call.startswith("run_inplace") else op.arguments[0]
+    first = "self" if f"({code_name(op)}, self" in call else op.arguments[0]
     names = (first, *op.arguments[1:])
     code = code_name(op)
     if op.nin == 1 or op.numbers.isupper():

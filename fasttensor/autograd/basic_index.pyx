@@ -1,4 +1,5 @@
 """x[ints, slices, None, Ellipsis] as views; the rest is left to advanced indexing."""
+from cpython.long cimport PyLong_AsLongAndOverflow
 from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport INT64, UINT8
 from fasttensor._core.tensor cimport Tensor, describe, MAX_DIMS
@@ -6,12 +7,22 @@ from fasttensor._core.dispatch cimport binary_slots, SLOT_GETITEM
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor.autograd.history cimport geometry_of
+from fasttensor.autograd.index_entries import index_tuple
 from fasttensor.autograd.views cimport cut, index_space
 from fasttensor.autograd.cutting cimport select_at, slice_at
 
 
 cdef bint is_plain_int(object i):
     return isinstance(i, int) and not isinstance(i, bool)
+
+
+cdef Py_ssize_t position(object e) except? -1:
+    """An int or 0-d tensor as a C integer; PyTorch's ValueError beyond 64 bits."""
+    cdef int beyond = 0
+    cdef Py_ssize_t i = PyLong_AsLongAndOverflow(e if isinstance(e, int) else int(e), &beyond)
+    if beyond:
+        raise ValueError(f"Overflow when unpacking long long: {e} is no index")
+    return i
 
 
 cdef object getitem(object self, object index):
@@ -24,7 +35,7 @@ cdef object getitem(object self, object index):
         if x.rank == 0:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert"
                              " a 0-dim tensor to a number")
-        i = index
+        i = position(index)
         if not -x.sizes[0] <= i < x.sizes[0]:
             raise IndexError(f"index {i} is out of bounds for dimension 0 with size {x.sizes[0]}")
         return select_at(x, 0, i + x.sizes[0] if i < 0 else i)
@@ -39,7 +50,9 @@ cdef object getitem(object self, object index):
     if type(index) is not tuple:
         if isinstance(index, Tensor) and (<Tensor>index).rank and x.rank:
             return python_hook("advanced_getitem")(x, index)
-        index = (index,)
+    index = index_tuple(index)
+    if len(index) == 1 and isinstance(index[0], Tensor) and (<Tensor>index[0]).rank and x.rank:
+        return python_hook("advanced_getitem")(x, index[0])
     view, rest = basic_part(x, <tuple>index)
     if rest is None:
         return view
@@ -54,7 +67,7 @@ def basic_part(Tensor x, tuple index):
     cdef Py_ssize_t offset = x.offset, a, b, s, n, i
     cdef int dim = 0, k = 0, used = 0, added = 0, gap
     cdef list rest = None
-    cdef bint advanced = False, seen = False
+    cdef bint advanced = False, seen = False, lost = False
     for e in index:
         if e is Ellipsis or e is None:
             added += e is None
@@ -76,13 +89,16 @@ def basic_part(Tensor x, tuple index):
     gap = x.rank - used
     rest = []
     for e in index:
+        if lost and e is not Ellipsis:
+            raise IndexError(f"an index can only have a single ellipsis ('...') before other entries, got {index} for {describe(x)}")
         if e is None:
             sizes[k], steps[k] = 1, x.sizes[dim] * x.steps[dim] if dim < x.rank else 1
             k += 1
             rest.append(FULL)
         elif e is Ellipsis:
-            if seen:
-                raise IndexError("an index can only have a single ellipsis ('...')")
+            if seen:                # PyTorch lets another one stand where nothing follows, or nothing is left for either
+                lost = gap > 0
+                continue
             seen = True
             for _ in range(gap):
                 sizes[k], steps[k] = x.sizes[dim], x.steps[dim]
@@ -100,7 +116,7 @@ def basic_part(Tensor x, tuple index):
             dim += 1
             rest.append(FULL)
         elif is_plain_int(e) or is_scalar_index(e):
-            i = e
+            i = position(e)
             if not -x.sizes[dim] <= i < x.sizes[dim]:
                 raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {x.sizes[dim]}")
             offset += (i + x.sizes[dim] if i < 0 else i) * x.steps[dim]
@@ -135,11 +151,7 @@ cdef bint used_as_is(Tensor x, tuple index):
 
 
 cdef bint is_bool_mask(object e):
-    if isinstance(e, bool):
-        return True
-    if isinstance(e, Tensor):
-        return (<Tensor>e).code <= UINT8
-    return getattr(getattr(e, "dtype", None), "kind", "") == "b"
+    return isinstance(e, bool) or isinstance(e, Tensor) and (<Tensor>e).code <= UINT8
 
 
 cdef int mask_rank(object e) except -1:
@@ -147,11 +159,8 @@ cdef int mask_rank(object e) except -1:
 
 
 cdef bint is_scalar_index(object e):
-    """A 0-d integer tensor or numpy integer stands for its number."""
-    if isinstance(e, Tensor):
-        return (<Tensor>e).rank == 0 and UINT8 < (<Tensor>e).code <= INT64 and not (<Tensor>e).needs_grad
-    return not isinstance(e, (int, list, tuple, slice)) and hasattr(e, "__index__") and getattr(e, "ndim", 0) == 0 \
-        and getattr(getattr(e, "dtype", None), "kind", "i") != "b"
+    """A 0-d integer tensor stands for its number."""
+    return isinstance(e, Tensor) and (<Tensor>e).rank == 0 and UINT8 < (<Tensor>e).code <= INT64 and not (<Tensor>e).needs_grad
 
 
 cdef object watched_getitem(object self, object index):

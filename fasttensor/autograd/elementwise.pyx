@@ -8,7 +8,8 @@ from fasttensor._core.tensor cimport *
 from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.layout cimport joint_layout
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
-from fasttensor._core.element cimport scalar_code, write_element
+from fasttensor._core.element cimport scalar_code, write_operand
+from fasttensor.autograd.elementwise_numbers cimport number_operand
 from fasttensor._core.dispatch import backend
 from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
@@ -53,6 +54,14 @@ cdef int result_code(object a, object b, object c, int mask) except -1:
             code = scalar_code(x)
             number = code if number < 0 else promote(number, code)
     return combine(combine(dims, zero), number)
+
+
+cdef int operation_code(int op, object a, object b, object c) except -1:
+    """The result type of a row's operands; where the tensors are of one dtype, numbers do not promote it."""
+    cdef int mask = rows[op].mask
+    if rows[op].traits & FT_ONE_DTYPE:
+        mask |= (not isinstance(b, Tensor)) << 1 | (not isinstance(c, Tensor)) << 2
+    return result_code(a, b, c, mask)
 
 
 cdef int computing_code(int op, int code) noexcept nogil:
@@ -157,7 +166,7 @@ cdef object call2(int op, object a, object b, const double *par, object out):
             loop = row.loop[code]
             if loop != NULL:
                 result = row.out[code]
-                write_element(buffer, code, b)
+                number_operand(op, buffer, code, 2, b)
                 if code <= BFLOAT16 and keeps_number(op):
                     y = half_with_number(op, x, b, par)
                     if requires(x) and grad_enabled():
@@ -208,13 +217,13 @@ cdef object operand(int op, object x, int position, int code, void *buffer, bint
         return <Tensor>x if (<Tensor>x).code == code else differentiable_cast(<Tensor>x, code)
     if scalar_code(x) < 0:
         bad_operand(op, x, position)
-    write_element(<char *>buffer, BOOL if mask else code, x)
+    number_operand(op, <char *>buffer, BOOL if mask else code, position, x)
     return None
 
 
 cdef Tensor scalar_tensor(int op, object value, int code):
     cdef Tensor t = new_tensor(0, NULL, code, CPU)
-    write_element(t.ptr, code, value)
+    write_operand(t.ptr, code, value)
     return t
 
 
@@ -238,11 +247,11 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
         a = scalar_tensor(op, a, scalar_code(a))
         first = a
     dev = check_devices(op, a, b, c)
-    code = computing_code(op, result_code(a, b, c, row.mask))
+    code = computing_code(op, operation_code(op, a, b, c))
     if row.loop[code] == NULL:
         unsupported(op, code)
     if row.zero_check and code <= INT64 and dev != META:
-        check_zero(op, b)
+        check_zero(op, b, code)
     x = operand(op, a, 1, code, numbers.value[0], row.mask & 1)
     z = operand(op, b, 2, code, numbers.value[1], row.mask & 2) if nin > 1 else None
     w = operand(op, c, 3, code, numbers.value[2], row.mask & 4) if nin > 2 else None
@@ -279,7 +288,7 @@ cdef object batched_elementwise(int op, int nin, object a, object b, object c, c
 
 
 cdef list batched_operands(int op, Level level, object a, object b, object c):
-    cdef int code = result_code(a, b, c, rows[op].mask), rank = 0, k = 0
+    cdef int code = operation_code(op, a, b, c), rank = 0, k = 0
     cdef list operands = []
     cdef Tensor t
     for v in (a, b, c):

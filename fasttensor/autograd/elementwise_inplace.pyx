@@ -49,7 +49,7 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         check_devices(op, self, b, c)
     if x.dev == CPU and (is_meta(b) or is_meta(c)):
         raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!")
-    code = computing_code(op, result_code(self, b, c, row.mask))
+    code = computing_code(op, operation_code(op, self, b, c))
     if row.loop[code] == NULL:
         unsupported(op, code)
     if x.code >= COMPLEX64 and row.out[code] < COMPLEX64:
@@ -60,7 +60,7 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor {describe(x)} refers to a"
                            " single memory location. Please clone() the tensor before performing the operation.")
     if row.zero_check and code <= INT64 and x.dev != META:
-        check_zero(op, b)
+        check_zero(op, b, code)
     if nin > 1:
         z = operand(op, b, 2, code, numbers.value[1], row.mask & 2)
     if nin > 2:
@@ -121,7 +121,7 @@ cdef object watched_inplace(int op, object self, object b, object c, const doubl
 
 cdef object batched_inplace(int op, Tensor x, object b, object c, const double *par, str name):
     cdef Level level = living((x, b, c))
-    cdef int code = result_code(x, b, c, rows[op].mask), k = 1
+    cdef int code = operation_code(op, x, b, c), k = 1
     cdef list others = []
     cdef Tensor t
     if not isinstance(x, Batched) or (<Batched>x).level is not level:

@@ -1,7 +1,7 @@
 """What elementwise operations do not take: each check raises PyTorch's error."""
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
-from fasttensor._core.element cimport scalar_code
+from fasttensor._core.element cimport read_element, scalar_code, write_operand
 from fasttensor.cpu.elementwise cimport table, ft_op
 
 cdef const ft_op *rows = table()
@@ -47,13 +47,15 @@ cdef object refuse_bool(int op, object a, object b):
     raise RuntimeError(f"{name_of(op)}: " + rows[op].bools[0 if both else 1].decode().format(a=describe(a), b=describe(b)))
 
 
-cdef bint check_zero(int op, object b) except False:
+cdef bint check_zero(int op, object b, int code) except False:
     """Integer division by zero ends the process in C: refuse it first."""
     cdef bint zero
+    cdef char number[8]
     if isinstance(b, Tensor):
         zero = (<Tensor>b).count > 0 and bool((b == 0).any())
     else:
-        zero = b == 0
+        write_operand(number, code, b)          # where it wraps around it may become zero
+        zero = not read_element(number, code)
     if zero:
         raise RuntimeError(f"ZeroDivisionError: {name_of(op)} of integers by zero ({describe(b)})")
     return True

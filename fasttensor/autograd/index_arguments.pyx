@@ -1,7 +1,7 @@
 """Checks that every indexing and joining function makes, compiled because they cost more than small operations."""
 import warnings
-from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64
-from fasttensor._core.element cimport write_element
+from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64, FLOAT16, BFLOAT16
+from fasttensor._core.element cimport check_number, read_element, scalar_code, write_element, write_operand
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
 from fasttensor.cpu.copy cimport apart, disjoint
 from fasttensor.autograd.checks cimport integer
@@ -54,17 +54,39 @@ def scalar_like(value, Tensor x, str name):
         t = value
         if t.rank:
             raise RuntimeError(f"{name}: only supports a 0-dimensional value tensor, but got {describe(t)} with {t.rank} dimension(s).")
-        if is_complex_code(t.code) and not is_complex_code(x.code):
-            raise RuntimeError(f"{name}: value {describe(value)} cannot be converted to type {x.dtype} without overflow")
-        return value if t.code == x.code and t.dev == x.dev else value.to(x.device, x.dtype)
-    if not isinstance(value, complex) and (not hasattr(value, "__float__") or getattr(value, "ndim", 0)):
+        if t.code == x.code and t.dev == x.dev:
+            return value
+        if t.dev == CPU:
+            check_number(x.code, read_element(t.ptr, t.code))
+        return value.to(x.device, x.dtype)
+    if scalar_code(value) < 0:
         raise TypeError(f"{name}(): argument 'value' must be Number or Tensor, not {type(value).__name__}")
-    if isinstance(value, complex) and not is_complex_code(x.code):
-        raise RuntimeError(f"{name}: value cannot be converted to type {x.dtype} without overflow: {value!r}")
     if x.dev != CPU:
         return x.new_full((), value)
     t = new_tensor(0, NULL, x.code, x.dev)
     write_element(t.ptr, x.code, value)
+    return t
+
+
+def assigned(value, Tensor x):
+    """The number of ``x[...] = value`` as a 0-d tensor of x's dtype. As in PyTorch, half types take what they do not hold as infinity."""
+    cdef Tensor t
+    if isinstance(value, (bool, float, complex)):
+        pass
+    elif isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u") and getattr(value, "ndim", 1) == 0:
+        value = int(value)
+        if not -9223372036854775808 <= value <= 9223372036854775807:
+            raise ValueError(f"Overflow when unpacking long long: {value}")
+    else:
+        raise TypeError(f"can't assign a {type(value).__module__ + '.' if type(value).__module__ == 'numpy' else ''}{type(value).__name__} to a {x.type()}:"
+                        " make it a tensor first")
+    if x.dev != CPU:
+        return x.new_full((), value)
+    t = new_tensor(0, NULL, x.code, x.dev)
+    if FLOAT16 <= x.code <= BFLOAT16 and not (isinstance(value, complex) and value.imag != 0):
+        write_operand(t.ptr, x.code, value)
+    else:
+        write_element(t.ptr, x.code, value)
     return t
 
 

@@ -196,8 +196,8 @@ def try_addmm(c, a, b, beta, alpha):
     cdef Py_ssize_t n
     if not fits(a, b) or not isinstance(c, Tensor):
         return None
-    if not isinstance(beta, (int, float)) or not isinstance(alpha, (int, float)):
-        return None
+    if not isinstance(beta, (int, float)) or not isinstance(alpha, (int, float)) or not -60000 <= beta <= 60000 or not -60000 <= alpha <= 60000:
+        return None         # large numbers are checked first
     x, y, z = a, b, c
     lead = x.rank - z.rank
     if x.rank != y.rank or lead < 0 or z.code != x.code or z.dev != x.dev or not is_float_code(x.code):

@@ -5,7 +5,7 @@ from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
 from fasttensor._core.storage cimport Storage
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.dispatch import backend
-from fasttensor._core.element cimport scalar_code, write_element
+from fasttensor._core.element cimport check_number, read_element, scalar_code, write_element
 from fasttensor.cpu.copy cimport fill, apart
 from fasttensor.autograd.recording cimport requires, add_input, shrink_to
 from fasttensor.autograd.history cimport check_inference, check_inplace, inplace_node, rebase
@@ -126,10 +126,10 @@ def fill_(self, value):
     check_inplace(x, "fill_")
     cdef bint recording = grad_enabled() and (requires(x) or (v is not None and requires(v)))
     if v is not None:
+        if v.dev == CPU:
+            check_number(x.code, read_element(v.ptr, v.code))
         copy_into(x, v)
     elif x.dev == CPU:
-        if (isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c") and not is_complex_code(x.code):
-            raise RuntimeError(f"fill_: value cannot be converted to type {dtype_of(x.code)} without overflow: {value}")
         write_element(buffer, x.code, value)
         fill(x, buffer)
     elif x.dev != META:

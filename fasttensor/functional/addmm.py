@@ -3,6 +3,7 @@ written; where beta is 0 it is not read at all."""
 
 from fasttensor._core.dtype import promote_types
 from fasttensor._core.tensor import Tensor
+from fasttensor.autograd.elementwise_numbers import check_alpha
 from fasttensor.autograd.products import try_addmm
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Addmm, Baddbmm
@@ -12,22 +13,10 @@ from fasttensor.functional.matmul import check_batches, check_dtypes, check_matr
 __all__ = ["_addmm_activation", "addbmm", "addmm", "addmv", "addr", "baddbmm"]
 
 
-def factors(name, x, beta, alpha):
-    """beta and alpha as Python numbers, from Python's and numpy's numbers and tensors without dimensions."""
-    return factor(name, x, "beta", beta), factor(name, x, "alpha", alpha)
-
-
-def factor(name, x, key, value):
-    if isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, complex):
-        if not x.is_complex():
-            raise RuntimeError(f"{name}: argument {key} must not be a complex number for {show(x)}")
-        return value
-    # a tensor's gradient would be lost
-    if getattr(value, "ndim", 1) or not hasattr(value, "item") or getattr(value, "requires_grad", False):
-        raise TypeError(f"{name}(): argument '{key}' must be Number, not {type(value).__name__}")
-    return factor(name, x, key, value.item())
+def factors(name, x, beta, alpha, half=False):
+    """beta and alpha as Python numbers, from Python's and numpy's numbers and tensors without dimensions or history; RuntimeError where x's dtype
+    (float32 for half types, unless `half`) does not hold them. Integers drop their fractions."""
+    return check_alpha(name, "beta", beta, x.dtype, True, half), check_alpha(name, "alpha", alpha, x.dtype, True, half)
 
 
 def expanded(name, c, shape):
@@ -89,7 +78,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     check_dtypes("addmv", input, mat, vec)
     if out is not None:
         refuse_shared("addmv", out, (input,), True)
-    beta, alpha = factors("addmv", input, beta, alpha)
+    beta, alpha = factors("addmv", input, beta, alpha, True)
     if mat.shape[1] != vec.shape[0]:
         raise RuntimeError(f"addmv: size mismatch, got mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
     addend = expanded("addmv", input, (mat.shape[0],)).unsqueeze(1)
@@ -108,8 +97,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
         raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
     if out is not None:
         refuse_shared("addr", out, (input,), True)
-    whole = next((t for t in (input, vec1, vec2) if t.is_complex()), input)
-    beta, alpha = factors("addr", whole, beta, alpha)
+    kind = promote_types(input.dtype, promote_types(vec1.dtype, vec2.dtype))
+    beta, alpha = check_alpha("addr", "beta", beta, kind), check_alpha("addr", "alpha", alpha, kind)
     if input.dtype == vec1.dtype == vec2.dtype and (input.is_floating_point() or input.is_complex()):
         addend = expanded("addr", input, (vec1.shape[0], vec2.shape[0]))
         return give(out, apply(Addmm, addend, vec1.unsqueeze(1), vec2.unsqueeze(0), beta, alpha), "addr")
@@ -117,15 +106,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     product = vec1.unsqueeze(1) * vec2.unsqueeze(0)
     addend = expanded("addr", input, product.shape)
     if boolean:
-        if not (isinstance(beta, (bool, int)) and isinstance(alpha, (bool, int))):
-            raise RuntimeError(
-                f"addr: For Boolean inputs, arguments beta and alpha must be Booleans, got {beta} and {alpha}"
-            )
         product = product if alpha else product & False
         return give(out, addend | product if beta else product, "addr")
-    for factor, key in ((beta, "beta"), (alpha, "alpha")):
-        if isinstance(factor, float) and not any(t.is_floating_point() or t.is_complex() for t in (input, vec1, vec2)):
-            raise RuntimeError(f"addr: For integral input tensors, argument {key} must not be a floating point number.")
     if alpha != 1:
         product = alpha * product
     if beta == 0:  # input takes part in the dtype alone, so that NaN in it does not count

@@ -3,7 +3,9 @@ from fasttensor._core import construct
 from fasttensor._core.device import device as Device, get_default_device
 from fasttensor._core.dispatch import backend, backend_of, is_grad_enabled
 from fasttensor._core.dtype import DTYPES, get_default_dtype, require_code
+from fasttensor._core.element import plain_number
 from fasttensor._core.tensor import Size, Tensor, description
+from fasttensor.autograd.index_arguments import assigned
 from fasttensor.autograd.outputs import fit
 from fasttensor.autograd.recording import count_write
 from fasttensor.autograd.rule import needs_history
@@ -89,10 +91,9 @@ def number(op, name, value):
         if value.numel() != 1 or value.ndim:
             raise RuntimeError(f"{op}: argument '{name}' must be a number or a 0-dimensional tensor, got {description(value)}")
         return value.item()
-    if isinstance(value, (int, float, complex)):
-        return value
-    if hasattr(value, "item"):
-        return value.item()
+    found = plain_number(value)
+    if found is not None:
+        return found
     raise TypeError(f"{op}(): argument '{name}' must be Number, not {type(value).__name__}")
 
 
@@ -242,21 +243,10 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     if layout is not None:
         only_strided("full", layout)
     made = construct.empty("full", (size,), _dtype_of_number(value) if dtype is None else dtype, device)
-    fill_checked(made, value)
+    backend(made).fill_(made, value)
     if requires_grad:
         made.requires_grad = True
     return made
-
-
-_LIMITS = {"uint8": (-255, 255), "int8": (-128, 127), "int16": (-2**15, 2**15 - 1), "int32": (-2**31, 2**31 - 1), "int64": (-2**63, 2**63 - 1)}
-
-
-def fill_checked(made, value):
-    """Fill a new tensor; RuntimeError where an integer type cannot hold the value."""
-    limits = _LIMITS.get(made.dtype.name)
-    if limits and not isinstance(value, complex) and not limits[0] <= value <= limits[1]:
-        raise RuntimeError(f"value cannot be converted to type {made.dtype.name} without overflow: {value}")
-    backend(made).fill_(made, value)
 
 
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
@@ -273,9 +263,13 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
         only_strided("scalar_tensor", layout)
     made = construct.empty("scalar_tensor", ((),), dtype, device)
     value = number("scalar_tensor", "s", s)
+    if made.dtype.itemsize == 2 and made.is_cpu and made.is_floating_point():
+        made.requires_grad = requires_grad
+        made.data.copy_(assigned(value, made))         # half types take infinity for what they do not hold
+        return made
     if dtype is None and isinstance(value, complex):
         made = construct.empty("scalar_tensor", ((),), _dtype_of_number(value), device)
-    fill_checked(made, value)
+    backend(made).fill_(made, value)
     if requires_grad:
         made.requires_grad = True
     return made

@@ -1,6 +1,6 @@
 """Tensors with the shape, dtype and device of another one."""
 from fasttensor._core.dispatch import backend
-from fasttensor.functional.creation import empty_like, fill_checked, must_be_tensor, need_pinning, number, only_strided
+from fasttensor.functional.creation import empty_like, must_be_tensor, need_pinning, number, only_strided
 
 __all__ = ["zeros_like", "ones_like", "full_like"]
 METHODS = {}
@@ -56,7 +56,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
         only_strided("full_like", layout)
     must_be_tensor("full_like", input)
     made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    fill_checked(made, number("full_like", "fill_value", fill_value))
+    backend(made).fill_(made, number("full_like", "fill_value", fill_value))
     if requires_grad:
         made.requires_grad = True
     return made

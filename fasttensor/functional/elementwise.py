@@ -1,6 +1,7 @@
 """Elementwise functions whose signatures are wider than a row of the operation table."""
 
 from fasttensor._core.dtype import DTYPES
+from fasttensor._core.element import check_holds, plain_number
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
 from fasttensor.autograd.checks import need_tensor
@@ -34,8 +35,8 @@ def clamp(input, min=None, max=None, *, out=None):
     check_tensor("clamp", input)
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    if input.is_complex():
-        raise RuntimeError(f"clamp is not supported for complex types: {describe(input)}")
+    if input.is_complex() or isinstance(min, complex) or isinstance(max, complex):
+        raise NotImplementedError(f"clamp is not supported for complex types: {describe(input, min, max)}")
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     if tensors:
         if min is not None and max is not None:
@@ -48,24 +49,17 @@ def clamp(input, min=None, max=None, *, out=None):
             kind = elementwise_type(input, b)
     x = input if kind == input.dtype else input.to(kind)
     if not kind.is_floating_point:
-        exact = [int(b) for b in bounds]
-        if builtin_max(map(abs, exact)) >= 1 << 53:      # beyond what the row's double parameters hold exactly
+        for b in bounds:
+            check_holds(kind, b)
+        if kind.name == "uint8":        # negative bounds are bytes modulo 256, as everywhere
+            min, max = (None if b is None else int(b) % 256 for b in (min, max))
+        if any(abs(int(b)) >= 1 << 53 for b in bounds):      # beyond what the row's double parameters hold exactly
             return give(out, clamp_exact(x, min, max), "clamp")
-        min, max = (None if b is None else _within(kind, int(b)) for b in (min, max))
     if min is None:
         return F["_clamp_max_scalar"](x, max, out=out)
     if max is None:
         return F["_clamp_min_scalar"](x, min, out=out)
     return F["_clamp_scalar"](x, min, max, out=out)
-
-
-builtin_max = max
-
-
-def _within(kind, bound):
-    """A bound as near as an integer dtype has it: as the row's parameter it would wrap around."""
-    low, high = (0, 255) if kind.name == "uint8" else (-1 << 8 * kind.itemsize - 1, (1 << 8 * kind.itemsize - 1) - 1)
-    return low if bound < low else high if bound > high else bound
 
 
 def clamp_exact(x, low, high):
@@ -169,6 +163,7 @@ def pow(input, exponent, *, out=None):
     tensor([1., 4.])
     """
     if isinstance(input, Tensor) and is_number(exponent):
+        exponent = plain_number(exponent)
         if exponent == 2 and out is None and input.dtype is not bool_dtype and isinstance(exponent, int):
             return F["square"](input)
         if isinstance(exponent, int) and exponent < 0 and not (input.is_floating_point() or input.is_complex()):
@@ -177,7 +172,8 @@ def pow(input, exponent, *, out=None):
             return F["square"](input)
         if exponent in (0.5, -0.5) and out is None and (input.is_floating_point() or input.is_complex()):
             return F["_pow_half" if exponent > 0 else "_pow_minus_half"](input)
-        if out is None and exponent and isinstance(exponent, (int, float)) and input.is_floating_point():
+        if out is None and exponent and isinstance(exponent, (int, float)) and input.is_floating_point() and (
+                input.dtype.itemsize > 2 or abs(exponent) < 60000):
             return F["_pow_number"](input, exponent)
     return F["pow"](input, exponent, out=out)
 
@@ -232,6 +228,8 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None and other is None:
         return need_tensor(condition, "where", "condition").nonzero(as_tuple=True)
     check_tensor("where", condition)
+    if input is None or other is None:
+        raise TypeError(f"where() received an invalid combination of arguments: input and other must be Tensors or Numbers, got {describe(input, other)}")
     if condition.dtype is not bool_dtype and condition.dtype is not DTYPES["uint8"]:
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
     return F["where"](condition, input, other, out=out)

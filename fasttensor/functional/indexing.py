@@ -1,80 +1,54 @@
 """Indexing with tensors: x[i, mask], index_select, index_add, index_copy, index_fill, index_put, index_reduce."""
-from fasttensor.autograd.index_arguments import index_kind, warn_of_bytes
+from fasttensor.autograd.index_arguments import assigned, index_kind, warn_of_bytes
 from fasttensor.autograd.batched import find_level, is_inside, spread
+from fasttensor.autograd.elementwise_numbers import check_alpha
 from fasttensor.autograd.checks import check_vector, flag, index_select_dim, optional_tensor
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.index import Index, IndexPut, IndexSelect, IndexWrite, MaskedFill, MaskedSelect, SET, ADD
 from fasttensor.autograd.basic_index import basic_part
+from fasttensor.autograd.index_entries import index_tuple
 from fasttensor.functional.arguments import Tensor, check_writable, deliver, description, need_tensor, refuse_shared, scalar_like, with_out_apart, wrap
+from fasttensor._core.dtype import DTYPES
 from fasttensor.functional.common import as_new, in_place
+from fasttensor.functional.creation import zeros
 from fasttensor.functional.retelling import tell_in_place
 
 __all__ = ["index_select", "index_add", "index_copy", "index_fill", "index_reduce", "index_put", "index_put_"]
+
+
+int64 = DTYPES["int64"]
 
 
 def is_mask(t):
     return t.dtype.code <= 1                 # bool, uint8
 
 
-def as_index(entry, x):
-    """A list, array or tensor of an index expression as a Tensor."""
-    if isinstance(entry, Tensor):
-        t = entry
-    else:
-        from fasttensor.functional.data import tensor
-        t = tensor(entry)
-        if t.numel() == 0 and t.is_floating_point():
-            t = t.long()                     # tensor([]) would be float32
-    if t.is_floating_point() or t.is_complex():
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {description(t)}")
-    return t
-
-
-def is_plain_int(entry):
+def is_selecting(entry):
     """Ints and 0-d integer tensors select; bools, masks and tensors with a number for each sample of a vmap do not."""
-    if isinstance(entry, bool) or entry is None or isinstance(entry, (slice, list, tuple)):
-        return False
     if isinstance(entry, Tensor):
         return entry.dim() == 0 and find_level(entry) is None and not is_mask(entry) and not (entry.is_floating_point() or entry.is_complex())
-    return hasattr(entry, "__index__") and not getattr(entry, "ndim", 0) and type(entry).__name__ not in ("bool_", "bool")
+    return isinstance(entry, int) and not isinstance(entry, bool)
 
 
 def consumed(entry):
     """How many dimensions of x an entry uses up."""
-    if entry is None or entry is Ellipsis or isinstance(entry, bool) or type(entry).__name__ == "bool_":
+    if entry is None or entry is Ellipsis or isinstance(entry, bool):
         return 0
-    if isinstance(entry, Tensor) and is_mask(entry):
-        return entry.dim()
-    if not isinstance(entry, Tensor) and getattr(getattr(entry, "dtype", None), "kind", "") == "b":
-        return entry.ndim
-    if isinstance(entry, (list, tuple)):
-        return nested_bool_depth(entry)
-    return 1
-
-
-def nested_bool_depth(entry):
-    """A nested list of bools is a mask of its depth; any other list is one index."""
-    depth, probe = 0, entry
-    while isinstance(probe, (list, tuple)) and probe:
-        probe, depth = probe[0], depth + 1
-    return depth if isinstance(probe, bool) else 1
+    return entry.dim() if isinstance(entry, Tensor) and is_mask(entry) else 1
 
 
 def split_index(x, index):
     """A view of x on which only whole dimensions and index tensors remain: (view, indices by dimension)."""
-    entries = list(index) if isinstance(index, tuple) else [index]
+    entries = list(index_tuple(index))
     used = sum(map(consumed, entries))
     if used > x.dim():
-        raise IndexError(f"too many indices for tensor of dimension {x.dim()}")
+        raise IndexError(f"too many indices for tensor of dimension {x.dim()} ({description(x)})")
     dots = [i for i, e in enumerate(entries) if e is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    missing = [slice(None)] * (x.dim() - used)
     if dots:
-        entries[dots[0]:dots[0] + 1] = missing
+        entries[dots[0]:] = [slice(None)] * (x.dim() - used) + [e for e in entries[dots[0] + 1:] if e is not Ellipsis]
     dim, indices = 0, []
     for entry in entries:
-        if is_plain_int(entry):
+        if is_selecting(entry):
             i, size = int(entry), x.shape[dim]
             if not -size <= i < size:
                 raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
@@ -88,20 +62,18 @@ def split_index(x, index):
             x = x.unsqueeze(dim)
             indices.append(None)
             dim += 1
-        elif isinstance(entry, bool) or type(entry).__name__ == "bool_" or (isinstance(entry, Tensor) and entry.dim() == 0 and is_mask(entry)):
+        elif isinstance(entry, bool) or entry.dim() == 0 and is_mask(entry):
             # A truth value adds a dimension of size 1 or 0.
             x = x.unsqueeze(dim)
-            indices.append(as_index([0] if entry else [], x).to(x.device))
+            indices.append(zeros(1 if entry else 0, dtype=int64, device=x.device))
             dim += 1
-        elif isinstance(entry, str) or not (isinstance(entry, (Tensor, list, tuple, range)) or hasattr(entry, "__array__")):
-            raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-                             f"(got {type(entry).__name__})")
         else:
-            t = as_index(list(entry) if isinstance(entry, range) else entry, x)
-            if t.dtype.code == 1:
+            if entry.is_floating_point() or entry.is_complex():
+                raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {description(entry)}")
+            if entry.dtype.code == 1:
                 warn_of_bytes()
-            indices.append(t)
-            dim += t.dim() if is_mask(t) else 1
+            indices.append(entry)
+            dim += entry.dim() if is_mask(entry) else 1
     while indices and indices[-1] is None:
         indices.pop()
     return x, indices
@@ -111,8 +83,6 @@ def advanced_getitem(x, index):
     """x[index] where the index holds tensors, lists, arrays or bools."""
     if type(index) is tuple and len(index) == 1:
         index = index[0]
-    if type(index) is list and index and type(index[0]) is int and x.ndim:
-        index = as_index(index, x)
     if isinstance(index, Tensor) and index.ndim and x.ndim:
         return apply(MaskedSelect if index_kind(x, index) == 2 else Index, x, index)
     view, indices = split_index(x, index)
@@ -133,14 +103,21 @@ def advanced_setitem(x, index, value):
     else:
         view, indices = split_index(x, index)
     if not isinstance(value, Tensor):
-        value = number_like(value, view)
+        value = assigned(value, view)
     if not indices:
         view.copy_(value)
         return
-    if value.dtype is not view.dtype or (value.ndim == 0 and value.is_cpu != view.is_cpu):
-        value = value.to(view.device, view.dtype)
+    masks = [i for i in indices if i is not None]
+    filling = value.numel() == 1 and len(masks) == 1 and is_mask(masks[0])
+    if value.dtype is not view.dtype:
+        if not filling:         # which PyTorch takes for masked_fill_
+            raise RuntimeError(f"Index put requires the source and destination dtypes match, got {description(view)} for the destination and"
+                               f" {description(value)} for the source: convert one with .to()")
+        value = scalar_like(value.reshape(()), view, "index_put_")
+    if value.ndim == 0 and value.is_cpu != view.is_cpu:
+        value = value.to(view.device)
     check_writable(view, "index_put_")
-    if len(indices) == 1 and is_mask(indices[0]) and value.numel() == 1 and indices[0].shape == view.shape:
+    if filling and len(indices) == 1 and indices[0].shape == view.shape:
         mask = indices[0]
         apply(MaskedFill, view, mask if mask.dtype.code == 0 else mask.bool(), value if value.ndim == 0 else value.reshape(()), True)
         return
@@ -152,25 +129,29 @@ def setitem(x, index, value):
     if isinstance(index, Tensor) and index.ndim and x.ndim:
         advanced_setitem(x, index, value)
         return
-    view, rest = basic_part(x, index if type(index) is tuple else (index,))
-    if rest is not None:
-        advanced_setitem(view, rest, value)
-        return
+    if index is True or index is False:         # alone, True names the whole and False nothing
+        if not index:
+            if not isinstance(value, Tensor):
+                assigned(value, x)          # which refuses what is no number
+            return
+        view = x.unsqueeze(0)
+    else:
+        index = index_tuple(index)
+        if len(index) == 1 and isinstance(index[0], Tensor) and index[0].ndim and x.ndim:
+            advanced_setitem(x, index[0], value)
+            return
+        view, rest = basic_part(x, index)
+        if rest is not None:
+            advanced_setitem(view, rest, value)
+            return
     if not isinstance(value, Tensor):
-        if isinstance(value, (bool, int, float)):
+        if view.dtype.itemsize >= 4 and (type(value) is float or type(value) is int and -2**63 <= value < 2**63):
             view.fill_(value)
             return
-        value = number_like(value, view)
+        value = assigned(value, view)
     while value.dim() > view.dim() and value.shape[0] == 1:
         value = value.squeeze(0)             # as an assignment allows
     view.copy_(value)
-
-
-def number_like(value, x):
-    if isinstance(value, (bool, int, float, complex)):
-        return scalar_like(value, x, "index_put_")
-    from fasttensor.functional.data import tensor
-    return tensor(value, dtype=x.dtype, device=x.device)
 
 
 def check_indices(x, indices, name):
@@ -294,8 +275,7 @@ def index_write(x, dim, index, source, how, name):
 
 
 def index_add_(self, dim, index, source, *, alpha=1):
-    if isinstance(alpha, float) and not (self.is_floating_point() or self.is_complex()):
-        raise RuntimeError("index_add_(): For integral input tensors, argument alpha must not be a floating point number.")
+    alpha = check_alpha("index_add_", "alpha", alpha, self.dtype, self.dim() > 1)
     index_write(self, dim, index, source if alpha == 1 else source * alpha, ADD, "index_add")
     return self
 
@@ -340,6 +320,8 @@ def index_fill_(self, dim, index, value):
         raise RuntimeError(f"index_fill_(): Index has to be a vector or a scalar, got {description(index)}")
     if index.dtype.itemsize != 8 or index.is_floating_point():
         raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {description(index)}")
+    if (value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)) and not self.is_complex():
+        raise RuntimeError(f"index_fill_(): Converting complex Scalar to non-complex type is not supported: {value!r} for {description(self)}")
     value = scalar_like(value, self, "index_fill_")
     check_writable(self, "index_fill_")
     if self.dim() == 0:

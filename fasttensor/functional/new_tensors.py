@@ -1,6 +1,7 @@
 """Methods that make a tensor of another's dtype and device."""
 from fasttensor._core import construct
-from fasttensor.functional.creation import empty_strided, fill_checked, need_pinning, no_more, number, only_strided, sizes_of
+from fasttensor._core.dispatch import backend
+from fasttensor.functional.creation import empty_strided, need_pinning, no_more, number, only_strided, sizes_of
 
 
 def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
@@ -10,7 +11,7 @@ def _new(self, sizes, dtype, device, requires_grad, op, value=None, **named):
         no_more(op, named)
     made = construct.empty(op, size, self.dtype if dtype is None else dtype, self.device if device is None else device)
     if value is not None:
-        fill_checked(made, value)
+        backend(made).fill_(made, value)
     if requires_grad:
         made.requires_grad = True
     return made

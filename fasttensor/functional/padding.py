@@ -4,7 +4,7 @@ from operator import index
 
 from fasttensor._core.layout import has_channels_inside
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.checks import int_of, need_tensor
+from fasttensor.autograd.checks import int_of, need_tensor, real_number
 from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.conv import MAPPED_PADS, ConstantPad
@@ -97,7 +97,9 @@ def pad(input, pad, mode="constant", value=None):
     tensor([[2., 1., 2., 3., 2., 1.]])
     """
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        if isinstance(value, complex):
+            raise TypeError(f"pad(): argument 'value' must be float, not {type(value).__name__}")
+        return constant_pad_nd(input, pad, 0.0 if value is None else real_number(value, "pad", "value"))
     if mode not in MODES:
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}: expected one of 'constant', 'reflect', 'replicate', 'circular'")
     if value is not None and value != 0:

@@ -1,5 +1,6 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
 from fasttensor._core.dtype import DTYPES, promote_types
+from fasttensor._core.element import plain_number
 from fasttensor.autograd.checks import int_of, optional_tensor, real_number
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 from fasttensor.functional.dims import flag
@@ -145,7 +146,13 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     need_tensor(sorted_sequence, "searchsorted", "sorted_sequence", 1)
     edges = sorted_sequence.detach()
     scalar = not isinstance(input, Tensor)
-    values = tensor(input, dtype=edges.dtype if not isinstance(input, float) or edges.is_floating_point() else None) if scalar else input.detach()
+    if scalar:
+        number = plain_number(input)
+        if number is None:
+            raise TypeError(f"searchsorted(): argument 'input' must be Tensor or Number, not {type(input).__name__}")
+        values = tensor(number, dtype=edges.dtype if edges.is_floating_point() and not isinstance(number, complex) else None)
+    else:
+        values = input.detach()
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
