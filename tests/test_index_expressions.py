@@ -19,7 +19,8 @@ CASES = {
     "0-d bool array": lambda t: np.array(True), "0-d array": lambda t: np.array(1), "huge": lambda t: 2**70, "range": lambda t: range(2),
     "mask of bools": lambda t: [[True, False, True], [False, True, False]], "long list": lambda t: [0] * 40, "many lists": lambda t: [[0]] * 33,
     "sequence": lambda t: Sequence([0, 1]), "sequence of lists": lambda t: Sequence([[0, 1], [0, 1]]), "index": lambda t: Index(),
-    "array only": lambda t: Array(), "None in lists": lambda t: [[0, None]], "float tensor": lambda t: t.tensor([1.0]), "int8": lambda t: t.tensor([1, 0], dtype=t.int8),
+    "array only": lambda t: Array(), "None in lists": lambda t: [[0, None]], "float tensor": lambda t: t.tensor([1.0]),
+    "int8": lambda t: t.tensor([1, 0], dtype=t.int8),
 }
 
 
@@ -104,6 +105,11 @@ def random_case(r):
     return shape, (lambda t: parts[0](t)) if len(parts) == 1 and r.random() < 0.7 else (lambda t: tuple(p(t) for p in parts))
 
 
+def values(shape):
+    """What may be written to a place of that shape."""
+    return [lambda t: 1, lambda t: True, lambda t: t.tensor(1), lambda t: t.ones(shape[-1:]), lambda t: t.ones(shape), lambda t: t.ones((1,) + shape)]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_random_expressions(seed):
     r = random.Random(seed)
@@ -114,7 +120,6 @@ def test_random_expressions(seed):
         assert got == want, (shape, index(torch))
         if isinstance(want, str):
             continue
-        read = want[0]
-        value = r.choice([lambda t: 1, lambda t: True, lambda t: t.tensor(1), lambda t: t.ones(read[-1:]), lambda t: t.ones(read), lambda t: t.ones((1,) + read)])
+        value = r.choice(values(want[0]))
         got, want = (outcome(t, shape, index, value, dtype) for t in (torch, oracle()))
         assert got == want, (shape, index(torch), value(torch))

@@ -43,8 +43,9 @@ class Op:
     node_of_tensor, node_of_number: the same where the last operand is a tensor, and where the first is a number.
     one_dtype: the tensors are of one dtype; a last operand without dimensions counts as a number.
     wide_number: a number beside half types is taken as it is, not rounded to them first.
-    fits: whether a number after the first operand must fit: "dtype" (the computing dtype; half types take infinity), "computing" (float32 for half types), "narrow"
-        (the computing dtype where that is an integer or half type); else it is converted as C does it. param_fits: the same of parameters.
+    fits: whether a number after the first operand must fit: "dtype" (the computing dtype; half types take infinity), "computing" (float32 for
+        half types), "narrow" (the computing dtype where that is an integer or half type); else it is converted as C does it.
+        param_fits: the same of parameters.
     refuses: why it does not compute in bool ("bool") or any integer dtype ("int"), with {dtype} for its name.
     bools: why bool operands are refused, whatever the other is: two texts, for two tensors of bool and for one, with {a} and {b} for them.
     bool_form: the row that a bool first operand takes with the negation of a bool number (x ** b is x | not b).
