@@ -1,6 +1,6 @@
 """Checks that every indexing and joining function makes, compiled because they cost more than small operations."""
 import warnings
-from fasttensor._core.dtype cimport promote, is_complex_code, UINT8, INT64, FLOAT16, BFLOAT16
+from fasttensor._core.dtype cimport promote, UINT8, INT64, FLOAT16, BFLOAT16
 from fasttensor._core.element cimport check_number, read_element, scalar_code, write_element, write_operand
 from fasttensor._core.tensor cimport Tensor, CPU, new_tensor, describe
 from fasttensor.cpu.copy cimport apart, disjoint

@@ -15,7 +15,7 @@ cdef bint is_array(object e):
 
 
 cdef bint spells_a_tuple(object index):
-    """Whether a sequence stands for a tuple of indices, as in x[[slice(2), 0]]: PyTorch takes one so that holds tensors, sequences, slices, None or Ellipsis."""
+    """Whether a sequence stands for a tuple of indices, as in x[[slice(2), 0]]: one that holds tensors, sequences, slices, None or Ellipsis."""
     cdef Py_ssize_t i, n
     if not PySequence_Check(index) or isinstance(index, Tensor) or is_array(index):
         return False

@@ -1,7 +1,7 @@
 """Whole-tensor writes, with their gradients; other memory under a tensor."""
 from libc.string cimport memmove
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, same_shape, describe, wrote, CPU, META, BATCHED, MAX_DIMS
-from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, is_complex_code, dtype_of
+from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, dtype_of
 from fasttensor._core.storage cimport Storage
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.dispatch import backend
