@@ -192,7 +192,7 @@ def test_resize_keeps_the_strides_of_the_same_shape():
 READ_LATER = {
     "gather": lambda x, o: torch.gather(x, 0, torch.zeros(3, 3).long(), out=o), "index_select": lambda x, o: torch.index_select(x, 0, I, out=o),
     "take_along_dim": lambda x, o: torch.take_along_dim(x, I[None].expand(3, 3), 0, out=o), "take": lambda x, o: torch.take(x, I.expand(3, 3), out=o),
-    "scatter": lambda x, o: torch.scatter(x, 0, I[None], 1.0, out=o), "scatter_add": lambda x, o: torch.scatter_add(x, 0, I[None], x, out=o),
+    "scatter": lambda x, o: torch.scatter(x, 0, I[None], x, out=o), "scatter_add": lambda x, o: torch.scatter_add(x, 0, I[None], x, out=o),
     "index_add": lambda x, o: torch.index_add(x, 0, I, x, out=o), "index_copy": lambda x, o: torch.index_copy(x, 0, I, x, out=o),
     "scatter_reduce": lambda x, o: torch.scatter_reduce(x, 0, I[None], x, "amax", out=o), "cross": lambda x, o: torch.cross(x, M, 0, out=o),
     "masked_select": lambda x, o: torch.masked_select(x, M > -9, out=o.view(-1)), "linalg.cross": lambda x, o: L.cross(x, M, out=o),

@@ -4,6 +4,7 @@ Elementwise results follow their operands' strides as PyTorch's do: the first op
 which of them is the inner one. Images keep their channels inside (torch.channels_last) through everything made for images.
 """
 from fasttensor._core.dispatch cimport copy_into, internal_overlap
+from fasttensor._core.dtype cimport BFLOAT16, COMPLEX64, FLOAT32
 from fasttensor._core.tensor cimport *
 
 
@@ -186,6 +187,8 @@ def in_images_order(Tensor x not None, result, int nd=0):
 
 def in_either_order(Tensor a not None, Tensor b not None, Tensor result not None):
     """The result of a convolution with its channels innermost where those of the images a or the weight b are; of signals only the weight counts."""
+    if a.rank == 5 and a.code != FLOAT32 and a.code != BFLOAT16 and a.code != COMPLEX64:
+        return result       # PyTorch's kernels for volumes of other dtypes know one order
     return images_inside(result) if (a.rank > 3 and channels_inside(a)) or channels_inside(b) else result
 
 
@@ -210,6 +213,23 @@ cdef Tensor channels_behind(Tensor t, bint back):
         else:
             sizes[to], steps[to] = t.sizes[d], t.steps[d]
     return new_view(t, t.rank, sizes, steps, t.offset)
+
+
+def laid_out_as(Tensor x not None, Tensor like not None):
+    """Give x, of the same shape and without values yet, the strides of a result."""
+    if not like.contig and is_dense(like):
+        set_geometry(x, like.rank, like.sizes, like.steps)
+
+
+def internal_overlap_kind(Tensor x not None):
+    """Whether elements of a tensor share memory: 0 they do not, 1 they do, as a dimension has a stride of 0, 2 that would take a search."""
+    cdef int d
+    if x.contig or is_dense(x):
+        return 0
+    for d in range(x.rank):
+        if x.steps[d] == 0 and x.sizes[d] > 1:
+            return 1
+    return 2
 
 
 def overlaps_itself(Tensor x not None):

@@ -9,6 +9,7 @@ from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires
 from fasttensor.autograd.elementwise cimport *
 from fasttensor.autograd.elementwise_refusals cimport *
+from fasttensor._core.layout import laid_out_as
 from fasttensor.autograd.outputs import fit, same_dtype
 
 cdef const ft_op *rows = table()
@@ -85,7 +86,11 @@ cdef Tensor write_out(Tensor out, Tensor value, str name, tuple operands):
         raise RuntimeError(f"{name}: result type {dtype_of(value.code).name} can't be cast to the desired output type {dtype_of(out.code).name}")
     if out.dev != value.dev:
         raise RuntimeError(f"{name}: out= is {describe(out)} on another device than the result {describe(value)}")
-    fit(out, value.shape, name)
+    if out.shape != value.shape:
+        fit(out, value.shape, name)
+        laid_out_as(out, value)
+    else:
+        fit(out, value.shape, name)
     for operand in operands:
         if isinstance(operand, Tensor):
             apart(name, out, <Tensor>operand)

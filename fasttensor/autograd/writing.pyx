@@ -231,6 +231,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         raise RuntimeError("vmap: set_ of a batched tensor is not supported")
     if not isinstance(storage_offset, int):
         raise TypeError(f"set_(): argument 'storage_offset' must be int, not {type(storage_offset).__name__}")
+    check_inplace(x, "set_")
     if source is None:
         x.data = new_tensor(1, &zero, x.code, x.dev)        # its writes are still counted from where they were
         wrote(x)

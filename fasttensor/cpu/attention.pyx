@@ -161,6 +161,16 @@ cdef Tensor plain_rows(Tensor t):
     return t if t.steps[t.rank - 1] == 1 or t.sizes[t.rank - 1] == 1 else contiguous(t)
 
 
+cdef Tensor result_rows(Tensor like, Py_ssize_t rows, Py_ssize_t cols):
+    """A contiguous tensor (..., rows, cols)."""
+    cdef Py_ssize_t[4] sizes
+    cdef int d
+    for d in range(like.rank - 2):
+        sizes[d] = like.sizes[d]
+    sizes[like.rank - 2], sizes[like.rank - 1] = rows, cols
+    return new_tensor(like.rank, sizes, FLOAT32, CPU)
+
+
 cdef Tensor rows_together(Tensor like, Py_ssize_t rows, Py_ssize_t cols):
     """A tensor (..., heads, rows, cols) in which the heads of a row are neighbours in memory.
 
@@ -210,12 +220,16 @@ def attention(Tensor q not None, Tensor k not None, Tensor v not None, Tensor ma
     cdef Py_ssize_t[1] sizes
     cdef Py_ssize_t items = 1, each
     cdef int d
+    cdef bint together = False      # heads beside each other only where PyTorch's kernels run, which need rows of plain memory
     if q.rank >= 3 and k.rank == q.rank and v.rank == q.rank:
+        together = q.rank == 4
+        for t in (q, k, v):
+            together = together and (<Tensor>plain_rows(t)) is t
         q, k, v = plain_rows(q), plain_rows(k), plain_rows(v)
     start(&g, q, k, v, mask, causal, scale)
     for d in range(q.rank - 2):
         items *= q.sizes[d]
-    out = rows_together(q, g.L, g.V)
+    out = rows_together(q, g.L, g.V) if together else result_rows(q, g.L, g.V)
     sizes[0] = items * g.L
     lse = new_tensor(1, sizes, FLOAT32, CPU)
     g.o, g.lse = operand(out), <float *>lse.ptr

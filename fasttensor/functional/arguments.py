@@ -54,6 +54,10 @@ def with_out(function):
     return run
 
 
+# Results that are a tensor with something written into it: the output may be that tensor.
+WRITTEN_OVER = frozenset(("index_add", "index_copy", "index_reduce", "scatter", "scatter_add", "scatter_reduce"))
+
+
 def with_out_apart(function):
     """`with_out` for functions whose output may not lie in the memory of what they read."""
     name = function.__name__
@@ -62,6 +66,7 @@ def with_out_apart(function):
     def run(*args, out=None, **kwargs):
         if out is None:
             return function(*args, **kwargs)
-        refuse_shared(name, out, (*args, *kwargs.values()))
+        read = args[1:] if args and args[0] is out and name in WRITTEN_OVER else args
+        refuse_shared(name, out, (*read, *kwargs.values()))
         return deliver(out, function(*args, **kwargs), name, True)
     return run

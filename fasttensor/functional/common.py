@@ -1,6 +1,7 @@
 """Arguments that many functions share: dimensions, out=, dtype=."""
 
 from fasttensor._core.construct import unwritten
+from fasttensor._core.layout import laid_out_as
 from fasttensor._core.dtype import dtype as dtype_class
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
@@ -69,7 +70,11 @@ def give(out, value, name, same=False):
         raise RuntimeError(f"{name}: result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}")
     if out.device != value.device:
         raise RuntimeError(f"{name}: Expected out tensor to have device {value.device}, but got {out.device} instead")
-    fit(out, value.shape, name)
+    if out.shape != value.shape:
+        fit(out, value.shape, name)
+        laid_out_as(out, value)
+    else:
+        fit(out, value.shape, name)
     return out.copy_(value)
 
 

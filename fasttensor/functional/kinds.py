@@ -1,8 +1,9 @@
 """What a tensor answers about kinds, places and names: most of PyTorch's there are none of here."""
+from fasttensor._core.layout import internal_overlap_kind
 from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import need_tensor
 
-__all__ = ["is_distributed"]
+__all__ = ["is_distributed", "_debug_has_internal_overlap"]
 # Kinds of tensors and of devices that do not exist here, by the attribute that programs ask.
 NEVER = {
     "sparse": "a sparse tensor", "sparse_csr": "a sparse tensor in compressed rows", "quantized": "a quantized tensor",
@@ -88,7 +89,18 @@ def is_set_to(self, tensor):
     (True, False)
     """
     need_tensor(tensor, "is_set_to", "tensor")
-    return self.numel() > 0 and self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
+    same = self is tensor or self.untyped_storage()._cdata == tensor.untyped_storage()._cdata and self.storage_offset() == tensor.storage_offset()
+    return same and self.shape == tensor.shape and self.stride() == tensor.stride()
+
+
+def _debug_has_internal_overlap(input):
+    """Whether elements of a tensor share memory: 0 they do not, 1 they do, as a dimension has a stride of 0, 2 that would take a search.
+
+    >>> torch._debug_has_internal_overlap(torch.ones(1, 2).expand(3, 2))
+    1
+    """
+    need_tensor(input, "_debug_has_internal_overlap", "input", 1)
+    return internal_overlap_kind(input)
 
 
 def _never(name, words):

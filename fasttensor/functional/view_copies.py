@@ -5,9 +5,11 @@ import warnings
 from fasttensor._core.dispatch import is_grad_enabled
 from fasttensor._core.tensor import Size
 from fasttensor.autograd import cutting, permuting, tensor_hooks, views, writing
+from fasttensor.autograd.copying import preserve_format
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.basics import split, split_with_sizes, unbind
 from fasttensor.functional.common import check_tensor, give
+from fasttensor.functional.creation import empty_like
 from fasttensor.functional.retelling import as_method, renamed
 
 __all__ = ["resize_as_", "broadcast_shapes"]
@@ -147,7 +149,10 @@ def resize_as_(input, the_template, *, memory_format=None):
             [2, 3]])
     """
     check_tensor("resize_as_", input, the_template)
-    return input.resize_(the_template.shape)
+    if memory_format is preserve_format:
+        input.resize_(the_template.shape)
+        return input.as_strided_(the_template.shape, empty_like(the_template).stride(), input.storage_offset())
+    return input.resize_(the_template.shape, memory_format=memory_format)
 
 
 METHODS.update(resize_as_=resize_as_, resize=resize, resize_as=resize_as)

@@ -1,0 +1,64 @@
+"""What tensors over one memory know of each other: storages, `set_`, outputs that are operands, elements that share memory."""
+import pytest
+
+import fasttensor as torch
+
+WRITTEN_OVER = {
+    "index_add": lambda x, out: torch.index_add(x, 0, torch.tensor([0, 2]), torch.ones(2), out=out),
+    "index_copy": lambda x, out: torch.index_copy(x, 0, torch.tensor([0, 2]), torch.ones(2), out=out),
+    "index_reduce": lambda x, out: torch.index_reduce(x, 0, torch.tensor([0, 2]), torch.full((2,), 3.0), "prod", out=out),
+    "scatter": lambda x, out: torch.scatter(x, 0, torch.tensor([0, 2]), 7.0, out=out),
+    "scatter_add": lambda x, out: torch.scatter_add(x, 0, torch.tensor([0, 2]), torch.ones(2), out=out),
+    "scatter_reduce": lambda x, out: torch.scatter_reduce(x, 0, torch.tensor([0, 2]), torch.ones(2), "mean", out=out),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OVER)
+def test_outputs_may_be_what_is_written_over(name):
+    x = torch.arange(4.0)
+    want = WRITTEN_OVER[name](x, torch.empty(0))
+    assert WRITTEN_OVER[name](x, x) is x and x.tolist() == want.tolist()
+    part = torch.arange(5.0)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        WRITTEN_OVER[name](part[1:], part[:4])
+
+
+def test_outputs_without_elements_take_the_strides_of_results():
+    x = torch.arange(6.0).view(2, 3).t()
+    for out in (torch.exp(x, out=torch.empty(0)), torch.add(x, x, out=torch.empty(0)), torch.clamp(x, 0, 1, out=torch.empty(0)), torch.tril(x, out=torch.empty(3, 2))):
+        assert out.shape == (3, 2) and out.stride() in ((1, 3), (2, 1))
+    assert torch.exp(x, out=torch.empty(0)).stride() == (1, 3) and torch.exp(x, out=torch.empty(3, 2)).stride() == (2, 1)
+    assert torch.equal(torch.exp(x, out=torch.empty(0)), x.exp())
+
+
+def test_same_memory_is_known():
+    x = torch.zeros(2, 3)
+    empty = torch.zeros(0)
+    assert x.is_set_to(x[:]) and not x.is_set_to(x.t()) and not x.is_set_to(x.clone()) and empty.is_set_to(empty) and not x[1:].is_set_to(x[:1])
+    y = torch.empty(0).set_(x)
+    assert y.is_set_to(x) and y.untyped_storage()._cdata == x.untyped_storage()._cdata
+    leaf = torch.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        leaf.set_(torch.zeros(2))
+
+
+def test_elements_that_share_memory():
+    x = torch.arange(6.0)
+    kinds = [torch._debug_has_internal_overlap(t) for t in (x, x.view(2, 3).t(), x.expand(2, 6), x.as_strided((3, 2), (1, 1)), x.view(2, 3)[:, ::2])]
+    assert kinds == [0, 0, 1, 2, 2]
+    with pytest.raises(TypeError, match="must be Tensor"):
+        torch._debug_has_internal_overlap(3)
+
+
+def test_resize_as_keeps_an_order_that_is_asked_for():
+    images = torch.zeros(1, 2, 3, 4).contiguous(memory_format=torch.channels_last)
+    assert torch.arange(24.0).resize_as_(images, memory_format=torch.preserve_format).stride() == images.stride()
+    assert torch.arange(24.0).resize_as_(images).stride() == (24, 12, 4, 1)
+
+
+def test_attention_lies_as_its_operands_let_it():
+    q = torch.randn(2, 3, 5, 8)
+    assert torch.nn.functional.scaled_dot_product_attention(q, q, q).transpose(1, 2).is_contiguous()
+    assert torch.nn.functional.scaled_dot_product_attention(q[0], q[0], q[0]).is_contiguous()
+    wide = torch.randn(2, 3, 5, 16)[..., ::2]
+    assert torch.nn.functional.scaled_dot_product_attention(wide, wide, wide).is_contiguous()
