@@ -25,7 +25,8 @@ def test_outputs_may_be_what_is_written_over(name):
 
 def test_outputs_without_elements_take_the_strides_of_results():
     x = torch.arange(6.0).view(2, 3).t()
-    for out in (torch.add(x, x, out=torch.empty(0)), torch.clamp(x, 0, 1, out=torch.empty(0)), torch.sort(x, 1, out=(torch.empty(0), torch.empty(0).long()))[0]):
+    places = torch.empty(0, dtype=torch.int64)
+    for out in (torch.add(x, x, out=torch.empty(0)), torch.clamp(x, 0, 1, out=torch.empty(0)), torch.sort(x, 1, out=(torch.empty(0), places))[0]):
         assert out.shape == (3, 2) and out.stride() == (1, 3)
     assert torch.exp(x, out=torch.empty(0)).stride() == (1, 3) and torch.exp(x, out=torch.empty(3, 2)).stride() == (2, 1)
     assert torch.equal(torch.exp(x, out=torch.empty(0)), x.exp())
