@@ -165,6 +165,7 @@ def install_methods():
         return found[name]
 
     dispatch.allow_attributes(Tensor)
+    dispatch.make_dict_writable(Tensor)
     dispatch.install(Tensor, {
         **{name: Late(load, name) for name in methods}, **{name: LateProperty(load, name) for name in properties},
         "backward": tensor_backward, "__torch_function__": classmethod(dispatch.torch_function),

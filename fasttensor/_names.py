@@ -253,7 +253,7 @@ METHODS = {
 PROPERTIES = {
     "functional.basics": "T mT retains_grad",
     "functional.complex_parts": "H imag mH real",
-    "functional.kinds": "is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu name",
+    "functional.kinds": "_cdata is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu name",
 }
 HOOKS = {
     "functional.basics": "sum_to unbind view_dtype",

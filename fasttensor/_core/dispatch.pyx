@@ -203,6 +203,18 @@ def allow_attributes(type cls):
     ft_open(cls)
 
 
+cdef extern from *:
+    """
+    static void ft_writable_dict(PyObject *getset) { ((PyGetSetDescrObject *)getset)->d_getset->set = PyObject_GenericSetDict; }
+    """
+    void ft_writable_dict(object getset)
+
+
+def make_dict_writable(type cls):
+    """Let programs give instances of a compiled class another `__dict__`, as they may those of PyTorch's tensors."""
+    ft_writable_dict(cls.__dict__["__dict__"])
+
+
 cdef install_into_type(type cls, dict methods):
     ft_install(cls, methods)
 

@@ -119,5 +119,5 @@ def _name(self):
 METHODS = {
     **{"is_" + kind: _never("is_" + kind, words) for kind, words in NEVER.items()},
     **{f.__name__: f for f in (element_size, is_distributed, is_shared, is_pinned, pin_memory, record_stream, is_coalesced, is_set_to)},
-    "name": property(_name),
+    "name": property(_name), "_cdata": property(id, doc="A number that no other tensor has while this one lives."),
 }

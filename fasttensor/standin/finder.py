@@ -43,6 +43,7 @@ PLACES = {
     "torch.distributed.elastic": "fasttensor.standin.elastic_errors",
     "torch.distributed.elastic.multiprocessing": "fasttensor.standin.elastic_errors",
     "torch.distributed.elastic.multiprocessing.errors": "fasttensor.standin.elastic_errors",
+    "torch.distributed.fsdp.fully_sharded_data_parallel": "fasttensor.distributed.fsdp",
     "torch.distributed.tensor.experimental": "fasttensor.distributed.tensor",
     "torch.nn.modules._functions": "fasttensor.nn.functional",
     "torch.nn.parallel.data_parallel": "fasttensor.nn.parallel",

@@ -21,6 +21,16 @@ _worker_init_fn_t = Callable[[int], None]
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
+class _DatasetKind:
+    """Whether a dataset has indices: ``DataLoader._dataset_kind``."""
+    Map, Iterable = 0, 1
+
+    @staticmethod
+    def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
+        """What makes batches of indices; its method ``fetch`` is the call."""
+        return Fetcher(dataset, bool(kind), auto_collation, collate_fn, drop_last)
+
+
 class _InfiniteConstantSampler(Sampler):
     """Stands in for the indices of a dataset that has none."""
 
@@ -179,28 +189,26 @@ class DataLoader(Generic[T_co]):
         if self.pin_memory and not torch.cuda.is_available():
             warnings.warn("'pin_memory' argument is set as true but no accelerator is found, "
                           "then device pinned memory won't be used.", stacklevel=2)
-        if self.num_workers == 0:
-            indices = iter(self.indices())
-            # PyTorch draws the workers' seed even if there are none, before the order: so must we.
-            draw_seed(self.generator)
-            fetch = Fetcher(self.dataset, bool(self._dataset_kind), self.batch_sampler is not None, self.collate_fn,
-                            self.drop_last)
-            return _SingleProcessDataLoaderIter(self, _Local(fetch, indices))
-        from .workers import WorkerBatches, WorkerPool
-        if self._workers is None or not self.persistent_workers:
-            pool = WorkerPool(self)
-            if self.persistent_workers:
-                self._workers = pool
-        else:
-            pool = self._workers
-        return _MultiProcessingDataLoaderIter(self, WorkerBatches(pool, self, keep=self.persistent_workers))
+        return self._get_iterator()
+
+    def _get_iterator(self):
+        return _SingleProcessDataLoaderIter(self) if self.num_workers == 0 else _MultiProcessingDataLoaderIter(self)
+
+    @property
+    def _index_sampler(self):
+        return self.indices()
+
+    @property
+    def _auto_collation(self):
+        return self.batch_sampler is not None
 
 
 class _BaseDataLoaderIter:
     """One pass over a DataLoader's batches."""
 
-    def __init__(self, loader, batches):
-        self.loader, self.batches, self.number = loader, batches, 0
+    def __init__(self, loader):
+        self.loader, self.number = loader, 0
+        self.batches = self._begin(loader)
 
     def __iter__(self):
         return self
@@ -221,11 +229,26 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """One whose batches are made in this process."""
+    """One whose batches are made in this process. Libraries make it of loaders of their own, which have a DataLoader's attributes."""
+
+    def _begin(self, loader):
+        indices = iter(loader._index_sampler)
+        # PyTorch draws the workers' seed even if there are none, before the order: so must we.
+        draw_seed(loader.generator)
+        return _Local(Fetcher(loader.dataset, bool(loader._dataset_kind), loader._auto_collation, loader.collate_fn, loader.drop_last), indices)
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """One whose batches workers make."""
+
+    def _begin(self, loader):
+        from .workers import WorkerBatches, WorkerPool
+        pool = getattr(loader, "_workers", None)
+        if pool is None or not loader.persistent_workers:
+            pool = WorkerPool(loader)
+            if loader.persistent_workers:
+                loader._workers = pool
+        return WorkerBatches(pool, loader, keep=loader.persistent_workers)
 
 
 class _Local:
@@ -266,6 +289,8 @@ class Fetcher:
             if rows is not None:
                 return rows
         return self.collate_fn(samples_of(self.dataset, index))
+
+    fetch = __call__
 
     def _next(self, index):
         if not self.batches:

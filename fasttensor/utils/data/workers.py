@@ -196,7 +196,7 @@ class WorkerPool:
 
     def __init__(self, loader):
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        settings = (loader.dataset, bool(loader._dataset_kind), loader.batch_sampler is not None, loader.collate_fn,
+        settings = (loader.dataset, bool(loader._dataset_kind), loader._auto_collation, loader.collate_fn,
                     loader.drop_last)
         seed = draw_seed(loader.generator)
         self.results, self.orders, self.processes, self.blocks = [], [], [], {}
@@ -276,7 +276,7 @@ class WorkerBatches:
         self.timeout, self.in_order = loader.timeout, loader.in_order
         for orders in pool.orders:
             orders.put(PASS)
-        self.indices = enumerate(iter(loader.indices()))
+        self.indices = enumerate(iter(loader._index_sampler))
         self.active = set(range(len(pool.orders)))
         self.cycle = itertools.cycle(range(len(pool.orders)))
         self.waiting = {}            # index -> None until its batch has come
