@@ -22,6 +22,7 @@ NAMES = {
             "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
             "_check_value _check_with",
         "functional.complex_parts": "conj imag is_conj is_neg real resolve_conj resolve_neg view_as_complex view_as_real",
+        "functional.contraction": "kron tensordot",
         "functional.control": "cond while_loop",
         "functional.conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
         "functional.convert":
@@ -38,7 +39,7 @@ NAMES = {
         "functional.dropout":
             "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout "
             "feature_dropout_ native_dropout rrelu rrelu_",
-        "functional.einsum": "einsum kron tensordot",
+        "functional.einsum": "einsum",
         "functional.elementwise":
             "addcdiv addcmul angle arctan2 clamp clamp_max clamp_min clip div divide erfinv float_power floor_divide isreal "
             "lerp logical_not pow rsub signbit true_divide where",
@@ -117,10 +118,10 @@ NAMES = {
             "softplus softshrink softsign tanhshrink threshold",
         "functional.activation": "gelu glu prelu sigmoid tanh",
         "functional.attention": "_canonical_mask _none_or_dtype multi_head_attention_forward scaled_dot_product_attention",
+        "functional.contraction": "bilinear",
         "functional.conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d fold unfold",
         "functional.distance": "cosine_similarity pairwise_distance pdist",
         "functional.dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout rrelu rrelu_",
-        "functional.einsum": "bilinear",
         "functional.embedding": "embedding embedding_bag one_hot",
         "functional.forms": "celu_ conv_tbc elu_ hardtanh_ leaky_relu_ relu_ selu_ threshold_",
         "functional.linear_cross_entropy": "LinearCrossEntropyOptions linear_cross_entropy",
@@ -205,6 +206,7 @@ METHODS = {
         "unsqueeze untyped_storage view view_as xpu zero_",
     "functional.chains": "matrix_power",
     "functional.complex_parts": "adjoint conj is_conj is_neg resolve_conj resolve_neg",
+    "functional.contraction": "kron",
     "functional.convert": "__array__ __array_priority__ __array_wrap__ __deepcopy__ __dlpack__ __dlpack_device__ __reduce_ex__ new numpy tolist",
     "functional.creation": "fill",
     "functional.data": "new_tensor",
@@ -212,7 +214,6 @@ METHODS = {
     "functional.dispatching": "_make_wrapper_subclass",
     "functional.distance": "dist norm renorm renorm_",
     "functional.distributions": "bernoulli multinomial",
-    "functional.einsum": "kron",
     "functional.element_calls": "apply_ map2_ map_",
     "functional.elementwise":
         "__div__ __idiv__ __rdiv__ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ div div_ divide divide_ "

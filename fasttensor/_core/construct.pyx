@@ -6,6 +6,7 @@ from fasttensor._core.dispatch cimport hook
 from fasttensor._core.layout cimport layout_on
 from fasttensor._core.storage cimport Storage, new_storage
 from fasttensor._core.checked cimport reach_of
+from cpython.long cimport PyLong_AsLongAndOverflow
 from libc.string cimport memcpy
 
 cdef extern from "Python.h":
@@ -14,7 +15,7 @@ cdef extern from "Python.h":
 
 
 cdef int parse_sizes(str op, object args, Py_ssize_t *sizes) except -1:
-    cdef int rank = 0
+    cdef int rank = 0, beyond = 0
     cdef object first, item
     if len(args) == 1:
         first = args[0]
@@ -31,7 +32,10 @@ cdef int parse_sizes(str op, object args, Py_ssize_t *sizes) except -1:
         raise RuntimeError(f"{op}(): a tensor can have at most {MAX_DIMS} dimensions, got {len(args)}")
     for item in args:
         if PyLong_CheckExact(item):
-            sizes[rank] = item
+            sizes[rank] = PyLong_AsLongAndOverflow(item, &beyond)
+            if beyond:
+                raise TypeError(f"{op}(): argument 'size' failed to unpack the object at pos {rank + 1} with error "
+                                f'"Overflow when unpacking long long": {item}')
         elif isinstance(item, bool) or not hasattr(type(item), "__index__"):
             raise TypeError(f"{op}(): argument 'size' must be tuple of ints, but found element of type {type(item).__name__} at pos {rank}")
         else:

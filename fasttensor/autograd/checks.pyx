@@ -21,27 +21,30 @@ cdef bint place(object dim, Py_ssize_t n, Py_ssize_t *found) except -1:
 
 def int_of(value, name, argument, position=None):
     """A Python int from what Python takes as an index; True is a slip, as is a tensor with several elements."""
-    if type(value) is int:
-        return value
-    if type(value) is not bool and hasattr(value, "__index__"):
+    cdef int beyond = 0
+    if type(value) is not int and type(value) is not bool and hasattr(value, "__index__"):
         try:
-            return value.__index__()
+            value = value.__index__()
         except TypeError:
             pass
+    if type(value) is int:
+        PyLong_AsLongAndOverflow(value, &beyond)
+        if beyond:
+            raise ValueError(f"{name}(): argument '{argument}' overflows 64 bits: {value} (Overflow when unpacking long long)")
+        return value
     where = f" (position {position})" if position else ""
     raise TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(value).__name__}")
 
 
 cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
-    """The same for a C integer: RuntimeError beyond 64 bits, as PyTorch has it."""
+    """The same for a C integer."""
     cdef int beyond = 0
     cdef Py_ssize_t n
-    if type(value) is not int:
-        value = int_of(value, name, argument)
-    n = PyLong_AsLongAndOverflow(value, &beyond)
-    if beyond:
-        raise RuntimeError(f"{name}(): argument '{argument}' overflows 64 bits: {value}")
-    return n
+    if type(value) is int:
+        n = PyLong_AsLongAndOverflow(value, &beyond)
+        if not beyond:
+            return n
+    return int_of(value, name, argument)
 
 
 cdef double number(object value, str name, str argument) except? -1:

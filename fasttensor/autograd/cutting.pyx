@@ -77,7 +77,7 @@ def narrow(input, dim, start, length):
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-x.sizes[d]}, {x.sizes[d]}], but got {s}) for {describe(x)}")
     if s < 0:
         s += x.sizes[d]
-    if s + n > x.sizes[d]:
+    if n > x.sizes[d] - s:
         raise RuntimeError(f"narrow: start ({s}) + length ({n}) exceeds dimension size ({x.sizes[d]}) of {describe(x)}.")
     return slice_at(x, d, s, n, 1)
 

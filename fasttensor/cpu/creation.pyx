@@ -192,22 +192,21 @@ def eye(Py_ssize_t n, Py_ssize_t m, int code):
     return out
 
 
-def triangle_indices(Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t offset, bint upper, int code):
-    """Row and column numbers of a triangle's elements, row by row; shape (2, count)."""
-    cdef Py_ssize_t i, j, low, high, n = 0
+def triangle_indices(Py_ssize_t rows, Py_ssize_t cols, offset, bint upper, Py_ssize_t count, int code):
+    """Row and column numbers of a triangle's `count` elements, row by row; shape (2, count)."""
+    cdef Py_ssize_t edge = min(max(offset, -<object>rows), <object>cols), i, j, low, high, k = 0
     cdef Py_ssize_t sizes[2]
-    for i in range(rows):
-        low = max(i + offset, 0) if upper else 0
-        high = cols if upper else min(i + offset + 1, cols)
-        n += max(high - low, 0)
-    sizes[0], sizes[1] = 2, n
+    sizes[0], sizes[1] = 2, count
     cdef Tensor out = new_tensor(2, sizes, INT64, CPU)
     cdef int64_t *p = <int64_t *>out.ptr
-    cdef Py_ssize_t k = 0
-    for i in range(rows):
-        low = max(i + offset, 0) if upper else 0
-        high = cols if upper else min(i + offset + 1, cols)
-        for j in range(low, high):
-            p[k], p[n + k] = i, j
-            k += 1
+    cdef int64_t *q = p + count
+    if count == 0:
+        return cast(out, code)
+    with nogil:
+        for i in range(0 if upper else max(-edge, <Py_ssize_t>0), min(rows, cols - edge) if upper else rows):
+            low = max(i + edge, <Py_ssize_t>0) if upper else 0
+            high = cols if upper else min(i + edge + 1, cols)
+            for j in range(low, high):
+                p[k], q[k] = i, j
+                k += 1
     return cast(out, code)

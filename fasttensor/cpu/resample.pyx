@@ -3,83 +3,25 @@
     resample(x, tables)                     out[.., i, ..] = sum_t weight[i][t] * x[.., index[i][t], ..]
     resample_backward(g, tables, sizes)     its transpose, to the extents `sizes` of the tables' dimensions
 
-`tables` lists (dim, taps); taps has the lists `index` and `weight` and a place `made`, where this file keeps them
-as C arrays. Linear, cubic, antialiased and nearest interpolation are such tables, one for each dimension.
+`tables` lists (dim, taps), with taps of fasttensor.cpu.taps. Linear, cubic, antialiased and nearest interpolation are such tables, one for each dimension.
 """
 from libc.stdlib cimport malloc, free
-from libc.string cimport memset
 
 from fasttensor._core.dtype cimport FLOAT16, FLOAT32, FLOAT64, is_complex_code
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
+from fasttensor.cpu.taps cimport ft_taps, Taps
 
 cdef extern from "resample_rows.h" nogil:
-    ctypedef struct ft_taps:
-        Py_ssize_t n, size
-        int *start
-        int *index
-        double *weight
     ctypedef struct ft_resampling:
         int levels
         const ft_taps *taps[3]
         Py_ssize_t ins "in"[3]
         Py_ssize_t out[3]
         Py_ssize_t inner, scratch
-    void ft_taps_free(ft_taps *t)
-    bint ft_taps_room(ft_taps *t, Py_ssize_t n, Py_ssize_t size, Py_ssize_t count)
-    bint ft_taps_lanes(ft_taps *t)
-    bint ft_taps_transpose(const ft_taps *t, ft_taps *back)
     void ft_resampling_settle(ft_resampling *r)
     void ft_resample_float(const ft_resampling *r, int a, const float *x, float *out, Py_ssize_t first, Py_ssize_t last, float *scratch)
     void ft_resample_double(const ft_resampling *r, int a, const double *x, double *out, Py_ssize_t first, Py_ssize_t last, double *scratch)
-
-
-cdef class Table:
-    """The lists of one dimension as C arrays, and their transpose once it is asked for."""
-    cdef ft_taps forth
-    cdef ft_taps back
-    cdef bint transposed
-
-    def __cinit__(self):
-        memset(&self.forth, 0, sizeof(ft_taps))
-        memset(&self.back, 0, sizeof(ft_taps))
-
-    def __init__(self, list index, list weight, Py_ssize_t size):
-        cdef Py_ssize_t i, t, place, count = 0
-        cdef list places, weights
-        for places in index:
-            count += len(places)
-        if max(size, count, <Py_ssize_t>len(index)) > 0x7fffffff:
-            raise RuntimeError(f"interpolate: {size} inputs and {len(index)} outputs along one dimension are too many: at most {0x7fffffff}")
-        if not ft_taps_room(&self.forth, len(index), size, count):
-            raise MemoryError(f"interpolate: no memory for the {count} weights")
-        count = 0
-        for i in range(len(index)):
-            places, weights = index[i], weight[i]
-            self.forth.start[i] = <int>count
-            for t in range(len(places)):
-                place = places[t]
-                if not 0 <= place < size:
-                    raise RuntimeError("resample: an index lies outside of the input")
-                self.forth.index[count], self.forth.weight[count] = <int>place, weights[t]
-                count += 1
-        self.forth.start[len(index)] = <int>count
-        if not ft_taps_lanes(&self.forth):
-            raise MemoryError(f"interpolate: no memory for the {count} weights")
-
-    def __dealloc__(self):
-        ft_taps_free(&self.forth)
-        ft_taps_free(&self.back)
-
-    cdef const ft_taps *get(self, bint transposed) except NULL:
-        if not transposed:
-            return &self.forth
-        if not self.transposed:
-            ft_taps_free(&self.back)
-            if not ft_taps_transpose(&self.forth, &self.back):
-                raise MemoryError(f"interpolate: no memory for the weights of {self.forth.n} gradients")
-            self.transposed = True
-        return &self.back
 
 
 cdef struct Job:
@@ -119,18 +61,14 @@ cdef Tensor apply_tables(Tensor x, list tables, tuple sizes, bint transposed):
     cdef int code, a, first = 64, last = -1, k
     cdef const ft_taps *taps[64]
     cdef Tensor plain, out
-    cdef Table table
+    cdef Taps table
     if is_complex_code(x.code):
         raise RuntimeError(f"interpolate: expected a real tensor, got {describe(x)}")
     for a in range(x.rank):
         taps[a] = NULL
         shape[a] = x.sizes[a]
     for k in range(len(tables)):
-        dim, lists = tables[k]
-        a = dim
-        if lists.made is None:
-            lists.made = Table(lists.index, lists.weight, sizes[k] if transposed else x.sizes[a])
-        table = lists.made
+        a, table = tables[k]
         taps[a] = table.get(transposed)
         if taps[a].size != x.sizes[a]:
             raise RuntimeError(f"resample: a table for {taps[a].size} positions does not fit dimension {a} of {describe(x)}")

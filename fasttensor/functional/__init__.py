@@ -39,6 +39,7 @@ FAMILIES = (
     "addmm",
     "chains",
     "einsum",
+    "contraction",
     "softmax",
     "norm",
     "native_norm",

@@ -25,9 +25,12 @@ def ints(values, name):
     if len(values) == 1 and not hasattr(values[0], "__index__"):
         values = values[0]
     try:
-        return [v.__index__() for v in values]
+        found = [v.__index__() for v in values]
     except (AttributeError, TypeError):
         raise TypeError(f"{name}(): expected a sequence of ints, got {values!r}") from None
+    if any(v >> 63 not in (0, -1) for v in found):
+        raise TypeError(f"{name}(): failed to unpack {values!r} with error \"Overflow when unpacking long long\"")
+    return found
 
 
 def tensor_list(tensors, name):

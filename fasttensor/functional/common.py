@@ -1,5 +1,7 @@
 """Arguments that many functions share: dimensions, out=, dtype=."""
 
+from math import prod
+
 from fasttensor._core.construct import unwritten
 from fasttensor._core.layout import laid_out_as
 from fasttensor._core.dtype import dtype as dtype_class
@@ -76,6 +78,15 @@ def give(out, value, name, same=False):
     else:
         fit(out, value.shape, name)
     return out.copy_(value)
+
+
+def need_room(like, sizes):
+    """RuntimeError where no tensor of these sizes and `like`'s dtype can be, before work that would take long to find it out."""
+    count = prod(sizes)
+    if count > 1 << 58:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
+    if count > 1 << 26:
+        like.new_empty(sizes)
 
 
 def need_out(name, out):

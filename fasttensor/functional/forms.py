@@ -7,7 +7,7 @@ from .addmm import addmv
 from .basics import as_strided, detach
 from .conv import conv1d
 from .complex_parts import view_as_complex, view_as_real
-from .einsum import bilinear
+from .contraction import bilinear
 from .elementwise import clamp
 from .float_functions import logit, nan_to_num
 from .padding import channel_shuffle

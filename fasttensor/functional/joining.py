@@ -7,7 +7,7 @@ from fasttensor.autograd.rules.join import BlockDiag, Cat, Stack
 from fasttensor.autograd.index_arguments import join_arguments
 from fasttensor.autograd.reinterpret import result_type
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, tensor_list, wrap
-from fasttensor.functional.common import can_hold
+from fasttensor.functional.common import can_hold, need_room
 
 # Empty sections beyond this number end in an error rather than in hours and the end of memory.
 MOST_EMPTY = 2 ** 24
@@ -237,10 +237,24 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"combinations(): Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty((0,))
-    rows = combined_positions(input, r, with_replacement)
-    if not rows.shape[0]:
+    count = how_many(input.numel(), r, with_replacement)
+    if not count:
         return input[:0].reshape(0, 1).expand(0, r)
+    need_room(input, (count, r))
+    rows = combined_positions(input, r, with_replacement)
     return input[rows.reshape(-1)].reshape(rows.shape)
+
+
+def how_many(n, r, with_replacement):
+    """How many combinations of r of n there are, or a number that no memory holds."""
+    if with_replacement and n:
+        n += r - 1
+    count = 1
+    for k in range(min(r, n - r)):
+        count = count * (n - k) // (k + 1)
+        if count >= 1 << 62:
+            break
+    return count if r <= n else 0
 
 
 def combined_positions(x, r, with_replacement):

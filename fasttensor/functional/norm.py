@@ -207,10 +207,11 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     from fasttensor.functional.joining import cat
     squares = input * input
     empty = zeros_like(squares.narrow(1, 0, 1).detach())
-    channels, before = input.size(1), size // 2
-    padded = cat([empty] * before + [squares] + [empty] * ((size - 1) // 2), 1)
+    channels = input.size(1)
+    before, after = (min(n, channels - 1) for n in (size // 2, (size - 1) // 2))        # channels further off are none
+    padded = cat([empty] * before + [squares] + [empty] * after, 1)
     total = padded.narrow(1, 0, channels)
-    for i in range(1, size):
+    for i in range(1, before + after + 1):
         total = total + padded.narrow(1, i, channels)
     return input / (total * (alpha / size) + k).pow(beta)
 

@@ -30,48 +30,34 @@ def checked(name, input, q, interpolation, out):
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {description(q)}")
         if q.dtype != input.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, got {description(q)} for {description(input)}")
-        values, several = ([q.select(0, i) for i in range(q.size(0))] if q.ndim else [q]), bool(q.ndim)
     else:
-        values, several = [float(q)], False
-    for v in values if not isinstance(q, Tensor) else () if q.is_meta else q.detach().reshape(-1).tolist():
-        if not 0 <= v <= 1:
-            raise RuntimeError(f"{name}() q values must be in the range [0, 1], got {v}")
-    return values, several
+        q = input.new_tensor(float(q))
+    if not q.is_meta:
+        wrong = q.detach()[~((q.detach() >= 0) & (q.detach() <= 1))]
+        if wrong.numel():
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1], got {wrong.tolist()[0]}")
+    return q
 
 
 def compute(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     flag(name, "keepdim", keepdim)
-    values, several = checked(name, input, q, interpolation, out)
+    q = checked(name, input, q, interpolation, out)
     d = 0 if dim is None else wrap(input, dim, name)
     x = input.reshape(-1) if dim is None or input.ndim == 0 else input
     n = x.size(d)
     ordered = x.sort(d)[0]                          # NaN comes last
     numbers = (x == x).sum(d, True)
+    at = q.reshape([-1 if k == d else 1 for k in range(x.ndim)])
     if skip_nan:
-        ranks = [((numbers - 1).to(x.dtype) * v).clamp(min=0) for v in values]
+        ranks = ((numbers - 1).to(x.dtype) * at).clamp(min=0)
     else:
         # a NaN anywhere takes every quantile
-        ranks = [((n - 1) * v + numbers.to(x.dtype) * 0).masked_fill(numbers < n, n - 1) for v in values]
-    parts = [between(ordered, r, d, interpolation) for r in ranks]
-    if dim is None and keepdim:
-        parts = [p.reshape([1] * input.ndim) for p in parts]
-    elif not keepdim:
-        parts = [p.squeeze(d) for p in parts]
-    elif input.ndim == 0:
-        parts = [p.reshape(()) for p in parts]
-    if several:
-        from fasttensor.functional.joining import cat
-        y = cat([p.unsqueeze(0) for p in parts], 0) if parts else x.new_empty([0, *reduced(x if dim is not None else input, d, dim is None, keepdim)])
-    else:
-        y = parts[0]
-    return deliver(name, out, y)
-
-
-def reduced(x, d, whole, keepdim):
-    """The shape of one quantile."""
+        ranks = ((n - 1) * at + numbers.to(x.dtype) * 0).masked_fill(numbers < n, n - 1)
+    y = between(ordered, ranks, d, interpolation)
+    y = y.movedim(d, 0) if q.ndim else y.squeeze(d)
     if keepdim:
-        return [1 if whole or k == d else s for k, s in enumerate(x.shape)]
-    return [] if whole else [s for k, s in enumerate(x.shape) if k != d]
+        y = y.reshape([*q.shape, *[1] * input.ndim]) if dim is None else y.unsqueeze(d + q.ndim) if input.ndim else y
+    return deliver(name, out, y)
 
 
 def between(ordered, rank, d, how):

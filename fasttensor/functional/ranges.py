@@ -42,6 +42,13 @@ def _bounds(op, start, end, step):
     return start, end, step
 
 
+def _length(op, steps, rounded):
+    """The number of values, from the real number of steps."""
+    if not abs(steps) <= 1 << 62:
+        raise RuntimeError(f"{op}: invalid size, possible overflow? The range has {steps} steps")
+    return rounded(steps)
+
+
 def finish_range(name, made, out, requires_grad, device=None):
     # an output with the right number of elements keeps its shape and is filled in its order, as in PyTorch
     if out is not None:
@@ -79,7 +86,7 @@ def arange(
     if (
         len(bounds) == 1
         and type(bounds[0]) is int
-        and bounds[0] >= 0
+        and 0 <= bounds[0] < 1 << 59
         and start is end is step is out is dtype is device is None
         and get_default_device().type == "cpu"
     ):
@@ -109,11 +116,11 @@ def arange(
             raise ValueError("arange: step must be nonzero, but is rounded to 0 in int64: give a floating-point dtype")
         n = max(-((start - end) // step), 0)
     else:
-        n = math.ceil((float(end) - float(start)) / step)
+        n = _length("arange", (float(end) - float(start)) / step, math.ceil)
         if not dtype.is_floating_point:
             start, step = int(start), int(step)
     if n > 1 << 59:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes=[{n}]")
+        raise RuntimeError(f"arange: Storage size calculation overflowed with sizes=[{n}]")
     return finish_range("arange", makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
@@ -146,7 +153,7 @@ def range(
     need_out("range", out)
     start, end, step = _bounds("range", start, end, step)
     dtype = _range_dtype("range", dtype, 0.5)
-    n = int((float(end) - float(start)) / step) + 1
+    n = _length("range", (float(end) - float(start)) / step, int) + 1
     return finish_range("range", makers(out, device).arange(start, step, n, dtype_code(dtype)), out, requires_grad, device)
 
 
@@ -273,7 +280,20 @@ def _triangle(op, row, col, offset, dtype, device, upper):
         raise RuntimeError(f"{op}: row and col must be non-negative, got {row} and {col}")
     if dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f'"{op}" not implemented for {dtype.name}: use int32 or int64')
-    return finish_range("tril_indices", makers(None, device).triangle_indices(row, col, offset, upper, dtype_code(dtype)), None, False, device)
+    # the upper triangle is what the lower one below it leaves
+    count = row * col - _lower(row, col, offset - 1) if upper else _lower(row, col, offset)
+    if count > 1 << 58:
+        raise RuntimeError(f"{op}: Storage size calculation overflowed with sizes=[2, {count}]")
+    return finish_range("tril_indices", makers(None, device).triangle_indices(row, col, offset, upper, count, dtype_code(dtype)), None, False, device)
+
+
+def _lower(rows, cols, offset):
+    """How many elements lie on and below a diagonal: row i has min(max(i + offset + 1, 0), cols) of them."""
+    first = max(-offset, 0)                             # rows before have none
+    full = min(max(cols - offset - 1, first), rows)     # rows from here have all
+    if first >= rows:
+        return 0
+    return (full - first) * (first + full + 1 + 2 * offset) // 2 + (rows - full) * cols
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):

@@ -3,6 +3,7 @@ from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu
+from fasttensor.functional.common import need_room
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
                                              wrap, wrap_many)
 
@@ -128,6 +129,8 @@ def repeat(self, *args, repeats=None):
                            f"got {repeats} for {description(self)}")
     if any(r < 0 for r in repeats):
         raise RuntimeError(f"repeat(): Trying to create tensor with negative dimension: repeats {repeats}")
+    if any(r >> 40 for r in repeats):
+        need_room(self, [r * n for r, n in zip(repeats, (1,) * (len(repeats) - self.dim()) + tuple(self.shape))])
     return apply(Repeat, self, repeats)
 
 
@@ -246,6 +249,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
             raise IndexError(f"diag_embed(): Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
     if dim1 % rank == dim2 % rank:
         raise RuntimeError(f"diag_embed(): diagonal dimensions cannot be identical {dim1}, {dim2} for {description(input)}")
+    if abs(offset) >> 26:
+        need_room(input, (*input.shape[:-1], *[input.shape[-1] + abs(offset)] * 2))
     return apply(DiagEmbed, input, offset, dim1 % rank, dim2 % rank)
 
 

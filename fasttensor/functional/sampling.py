@@ -6,7 +6,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import Rule, apply, recording
 from fasttensor.autograd.rules.again import gradients_again
 from fasttensor.autograd.checks import flag, int_of
-from fasttensor.functional.common import check_tensor
+from fasttensor.functional.common import check_tensor, need_room
 from fasttensor.functional.elementwise import where
 from fasttensor.functional.ranges import arange
 
@@ -230,6 +230,7 @@ def affine_grid(theta, size, align_corners=None):
                          f"got {description(theta)} and {tuple(size)}")
     if min(size) <= 0:
         raise ValueError(f"affine_grid: expected non-zero, positive output size. Got {tuple(size)}")
+    need_room(theta, (*size, nd))
     sizes = list(size[2:])
     total = 0
     for d, n in enumerate(sizes):

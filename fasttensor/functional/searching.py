@@ -3,6 +3,7 @@ from fasttensor._core.dtype import DTYPES, promote_types
 from fasttensor._core.element import plain_number
 from fasttensor.autograd.checks import int_of, optional_tensor, real_number
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
+from fasttensor.functional.common import need_room
 from fasttensor.functional.dims import flag
 
 __all__ = ["unique", "unique_consecutive", "isin", "searchsorted", "bucketize", "bincount", "histc", "histogram", "histogramdd"]
@@ -214,6 +215,7 @@ def bincount(input, weights=None, minlength=0):
     if input.dim() != 1 or low < 0:
         raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}.")
     size = max(minlength, high + 1)
+    need_room(input, (size,))
     if weights is not None and weights.shape != input.shape:
         raise RuntimeError(f"bincount(): weights should be 1-d and have the same length as input, got {description(weights)} for {description(input)}")
     if not input.numel():

@@ -109,7 +109,7 @@ def mapped_pad_backward(g, sizes, pads, mode):
 def resample(x, tables):
     code, sizes = code_of(x) if x.dtype.is_floating_point else DTYPES["float32"].code, list(x.shape)
     for dim, taps in tables:
-        sizes[dim] = len(taps.index)
+        sizes[dim] = taps.n
     return new(sizes, code)
 
 
