@@ -151,3 +151,21 @@ def test_transformer():
     actual.sum().backward()
     for (name, p), q in zip(ours.named_parameters(), theirs.parameters()):
         assert_close(p.grad, q.grad, what=name, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_dropout_of_a_seed_is_pytorchs(causal):
+    pt = oracle()
+    pt.manual_seed(0)
+    q, k, v = pt.randn(2, 4, 5, 16), pt.randn(2, 4, 8, 16), pt.randn(2, 4, 8, 16)
+    x, w, b, wo, bo = pt.randn(5, 2, 8), pt.randn(24, 8), pt.randn(24), pt.randn(8, 8), pt.randn(8)
+    results = []
+    for library, convert in ((pt, lambda t: t), (torch, from_oracle)):
+        library.manual_seed(42)
+        one = library.nn.functional.scaled_dot_product_attention(*map(convert, (q, k, v)), None, 0.5, causal)
+        library.manual_seed(42)
+        y = convert(x)
+        many, _ = library.nn.functional.multi_head_attention_forward(y, y, y, 8, 2, convert(w), convert(b), None, None, False, 0.5, convert(wo), convert(bo))
+        results.append((one, many))
+    for want, got in zip(*results):
+        assert_close(got, want)
