@@ -223,3 +223,17 @@ def test_one_index_a_sample():
     assert vmap(lambda a, i: a[i])(table, index).tolist() == [table[k, i].tolist() for k, i in enumerate((1, 0, 1))]
     assert vmap(lambda a, i: a[:, i])(table, index).tolist() == [table[k, :, i].tolist() for k, i in enumerate((1, 0, 1))]
     assert vmap(lambda i: table[0, 0][i])(index).tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("first, second", [((5, 5, 10), (10,)), ((2, 5, 10), (10, 4)), ((5, 10), (2, 10, 4)), ((10,), (2, 10, 3)), ((2, 1, 5, 10), (3, 10, 4))])
+def test_products_whose_batches_differ_in_dimensions(first, second):
+    torch.manual_seed(0)
+    a, b = torch.randn(3, *first, dtype=torch.float64), torch.randn(3, *second, dtype=torch.float64)
+    for dims in ((0, 0), (0, None), (None, 0)):
+        x, y = (t if d == 0 else t[0] for t, d in zip((a, b), dims))
+        made = torch.func.vmap(torch.matmul, dims)(x, y)
+        each = torch.stack([torch.matmul(x[i] if dims[0] == 0 else x, y[i] if dims[1] == 0 else y) for i in range(3)])
+        assert torch.allclose(made, each, rtol=1e-12)
+        grads = torch.func.vmap(torch.func.grad(lambda x, y: torch.matmul(x, y).sum(), (0, 1)), dims)(x, y)
+        for got in grads:
+            assert got.isfinite().all() and got.shape[0] == 3

@@ -103,3 +103,11 @@ def test_retained_gradients_follow_in_place_writes():
     a.mul_(2)
     a.sum().backward()
     assert a.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_inputs_of_any_strides_are_checked():
+    x = torch.randn(3, 5, dtype=torch.float64).mT.requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: x.sin() @ x.mT, x)
+    assert torch.autograd.gradcheck(lambda x: x ** 2, torch.randn(4, 6, dtype=torch.complex128)[1:, ::2].requires_grad_())
+    with pytest.raises(RuntimeError, match="stride 0"):
+        torch.autograd.gradcheck(torch.sin, torch.ones(3, 1, dtype=torch.float64).expand(3, 4).requires_grad_())

@@ -30,18 +30,18 @@ def _outputs(function, inputs):
 def _numerical(function, inputs, x, eps):
     """d outputs / d x by central differences: a list over outputs of matrices [elements of x (times 2 if complex)][elements of output]."""
     columns = []
-    flat = x.detach().reshape(-1) if not x.is_contiguous() else x.detach().view(-1)
-    if flat.data_ptr() != x.data_ptr():
-        raise ValueError("gradcheck: inputs must be contiguous or dense views of their own memory")
+    if any(step == 0 and size > 1 for size, step in zip(x.shape, x.stride())):
+        raise RuntimeError("gradcheck: an input has a dimension with stride 0, so that its elements cannot be changed one by one: pass a .contiguous() copy")
+    data = x.detach()
     units = (1.0, 1j) if x.is_complex() else (1.0,)
-    for unit, i in itertools.product(units, range(flat.numel())):
-        kept = flat[i].item()
+    for unit, place in itertools.product(units, itertools.product(*map(range, x.shape))):
+        kept = data[place].item()
         with no_grad():
-            flat[i] = kept + eps * unit
+            data[place] = kept + eps * unit
             high = [o.clone() for o in _outputs(function, inputs)]
-            flat[i] = kept - eps * unit
+            data[place] = kept - eps * unit
             low = [o.clone() for o in _outputs(function, inputs)]
-            flat[i] = kept
+            data[place] = kept
         columns.append([((h - low_) / (2 * eps)).reshape(-1).tolist() for h, low_ in zip(high, low)])
     return columns
 

@@ -91,7 +91,7 @@ class ConvolutionOfEach(Rule):
                 gx = apply(rules.ConvolutionInput, into_channels(g), rules.conjugate(joined(w)), None, sizes, stride, padding, dilation, groups * n)
                 gx = out_of_channels(gx, n)
             else:
-                gx = rules.by_input(joined(g), rules.conjugate(one_of(w)), tuple(joined(x).shape), ctx.options).reshape(x.shape)
+                gx = rules.by_input(joined(g), rules.conjugate(one_of(w)), joined(x), ctx.options).reshape(x.shape)
         if ctx.needs_input_grad[1]:
             if rules.recording() or x.shape[1] > 4:
                 sizes = (n * w.shape[1], *w.shape[2:])
@@ -105,7 +105,7 @@ class ConvolutionOfEach(Rule):
 def weights_of_each(g, x, w, options):
     """The weight's gradient, a sample at a time."""
     from fasttensor.autograd.rules.join import Stack
-    parts = [rules.by_weight(g.select(0, i), x.select(0, i), tuple(w.shape[1:]), options) for i in range(w.shape[0])]
+    parts = [rules.by_weight(g.select(0, i), x.select(0, i), w.select(0, i), options) for i in range(w.shape[0])]
     return apply(Stack, 0, w.dtype.code, *parts)
 
 

@@ -17,6 +17,9 @@ def mm(level, rule, a, b):
 
 
 def bmm(level, rule, a, b):
+    if a.dim() != b.dim():      # the batch dimensions of the samples broadcast: matmul's operands
+        rank = max(a.dim(), b.dim())
+        return padded(a, level, rank).matmul(padded(b, level, rank))
     return full(a, level).matmul(full(b, level))
 
 
