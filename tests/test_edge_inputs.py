@@ -224,3 +224,10 @@ def test_points_have_no_gradient_where_the_nearest_pixel_is_taken(padding):
     grid = T([[[[-0.5, -0.5], [0.4, 0.0], [1.5, 2.0]]]]).requires_grad_()
     F.grid_sample(image, grid, "nearest", padding, align_corners=False).sum().backward()
     assert grid.grad.tolist() == [[[[0, 0]] * 3]]
+
+
+def test_areas_of_no_channels():
+    assert F.interpolate(torch.zeros(2, 0, 4), 3, mode="area").shape == (2, 0, 3)
+    for mode in ("nearest", "linear"):
+        with pytest.raises(RuntimeError, match="greater than 0"):
+            F.interpolate(torch.zeros(2, 0, 4), 3, mode=mode)

@@ -80,7 +80,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if nd not in MODES[mode]:
         raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | bilinear | "
                                   f"bicubic | trilinear | area | nearest-exact (got {mode})")
-    if min(out) <= 0 or 0 in input.shape[1:]:
+    if min(out) <= 0 or 0 in input.shape[2 if mode == "area" else 1:]:
         raise RuntimeError(f"interpolate: input and output sizes should be greater than 0, but got input {description(input)} and output size {out}")
     if input.dtype.is_complex or (not input.dtype.is_floating_point and input.dtype.name != "uint8"):
         raise NotImplementedError(f'"upsample_{mode}" not implemented for {description(input)}: expected floating point values or uint8')
