@@ -126,6 +126,7 @@ def argextreme(Tensor x, dim, bint keepdim, bint least):
 
 
 ctypedef fused value_t:
+    int64_t
     float
     double
     float complex
@@ -161,6 +162,8 @@ cdef int move(Tensor whole, Tensor part, Tensor index, int dim, bint add) except
             move_values(<double *>whole.ptr, <double *>part.ptr, at, outer, n, k, inner, add)
         elif whole.code == COMPLEX64:
             move_values(<float complex *>whole.ptr, <float complex *>part.ptr, at, outer, n, k, inner, add)
+        elif whole.code == INT64:       # a selection inside vmap, where integers pass through the rule as well
+            move_values(<int64_t *>whole.ptr, <int64_t *>part.ptr, at, outer, n, k, inner, add)
         else:
             move_values(<double complex *>whole.ptr, <double complex *>part.ptr, at, outer, n, k, inner, add)
     return 0
