@@ -237,3 +237,16 @@ def test_products_whose_batches_differ_in_dimensions(first, second):
         grads = torch.func.vmap(torch.func.grad(lambda x, y: torch.matmul(x, y).sum(), (0, 1)), dims)(x, y)
         for got in grads:
             assert got.isfinite().all() and got.shape[0] == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64, torch.bool, torch.float16, torch.float64])
+@pytest.mark.parametrize("name", ["mode", "median", "nanmedian", "max", "min", "kthvalue", "cummax", "aminmax"])
+def test_selections_of_any_dtype(name, dtype):
+    if dtype is torch.bool and name in ("median", "nanmedian", "kthvalue"):
+        return
+    x = torch.tensor([[[3, 1, 3, 2], [5, 4, 6, 7]], [[9, 8, 8, 8], [2, 2, 1, 0]]]).to(dtype)
+    for dim in (0, 1, -1):
+        def run(t):
+            return tuple(getattr(torch, name)(t, 1, dim) if name == "kthvalue" else getattr(torch, name)(t, dim=dim))
+        for made, each in zip(vmap(run)(x), zip(*(run(t) for t in x))):
+            assert made.dtype is each[0].dtype and torch.equal(made, torch.stack(each))
