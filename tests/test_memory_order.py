@@ -185,3 +185,49 @@ def test_parts_written_into_keep_the_strides_of_the_whole():
 
 def test_positions_lie_dimension_by_dimension():
     assert ft.ones(2, 3).nonzero().stride() == (1, 6) and ft.ones(2, 3).argwhere().stride() == (1, 6)
+
+
+POOLS = {
+    "max": lambda x: ft.nn.functional.max_pool2d(x, 3, 2, 1), "max, dilated": lambda x: ft.nn.functional.max_pool2d(x, 2, 1, 0, 2),
+    "max, ceil": lambda x: ft.nn.functional.max_pool2d(x, 2, ceil_mode=True), "avg": lambda x: ft.nn.functional.avg_pool2d(x, 3, 2, 1),
+    "avg, uncounted": lambda x: ft.nn.functional.avg_pool2d(x, 3, 2, 1, count_include_pad=False, ceil_mode=True),
+    "avg, divisor": lambda x: ft.nn.functional.avg_pool2d(x, 2, divisor_override=3), "adaptive max": lambda x: ft.nn.functional.adaptive_max_pool2d(x, 3),
+    "adaptive avg": lambda x: ft.nn.functional.adaptive_avg_pool2d(x, (3, 5)), "pad": lambda x: ft.nn.functional.pad(x, (1, 2, -1, 1), value=3.0),
+    "bicubic": lambda x: ft.nn.functional.interpolate(x, size=(5, 11), mode="bicubic"), "nearest": lambda x: ft.nn.functional.interpolate(x, size=(5, 11)),
+    "1x1": lambda x: ft.nn.functional.conv2d(x, ft.arange(3.0 * x.shape[1]).view(3, -1, 1, 1).to(x.dtype) / 99, ft.ones(3, dtype=x.dtype)),
+    "batch_norm": lambda x: ft.nn.functional.batch_norm(x, None, None, training=True),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_pixel_by_pixel_as_plane_by_plane(name, dtype):
+    run, dtype = POOLS[name], getattr(ft, dtype)
+    for channels, one in ((5, False), (130, False), (3, True)):
+        x = ((ft.arange(2.0 * channels * 63).view(2, channels, 7, 9) * 37) % 101 / 16).to(dtype)
+        x = x[:1] if one else x
+        if name.startswith("max") and dtype is ft.float32:
+            x[0, 1, 2, 3] = float("nan")
+        results = []
+        for threads in (1, 2):
+            ft.set_num_threads(threads)
+            for form in (ft.contiguous_format, ft.channels_last):
+                leaf = x.contiguous(memory_format=form).detach().requires_grad_()
+                y = run(leaf)
+                (y * (ft.arange(float(y.numel())).view(y.shape) % 7).to(dtype)).sum().backward()
+                assert y.is_contiguous(memory_format=form) and leaf.grad.is_contiguous(memory_format=form)
+                results.append((y.detach(), leaf.grad))
+        close = {"rtol": 2e-2, "atol": 5e-2} if dtype is ft.bfloat16 else {"rtol": 1e-4, "atol": 1e-4}
+        for y, grad in results[1:]:
+            assert ft.allclose(y, results[0][0], equal_nan=True, **close) and ft.allclose(grad, results[0][1], equal_nan=True, **close)
+        assert all(ft.equal(a.nan_to_num(), b.nan_to_num()) for k in (0, 1) for a, b in zip(results[k], results[k + 2])), "threads change no bits"
+
+
+def test_places_of_maxima_are_checked():
+    x = ft.ones(1, 4, 4, 4).contiguous(memory_format=ft.channels_last)
+    places = ft.full((1, 4, 2, 2), 16).contiguous(memory_format=ft.channels_last)
+    with pytest.raises((RuntimeError, IndexError)):
+        ft.ops.aten.max_pool2d_with_indices_backward(places * 0.5, x, [2, 2], [2, 2], [0, 0], [1, 1], False, places)
+    values, places = ft.nn.functional.max_pool2d(ft.arange(64.0).view(1, 4, 4, 4).contiguous(memory_format=ft.channels_last), 2, return_indices=True)
+    assert places[0, 0].tolist() == [[5, 7], [13, 15]] and values[0, 1].tolist() == [[21, 23], [29, 31]]
+    assert places.is_contiguous(memory_format=ft.channels_last)

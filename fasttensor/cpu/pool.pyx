@@ -38,21 +38,6 @@ cdef enum:
     STRIP = 256         # outputs of a row worked on together
 
 
-cdef struct Windows:
-    Py_ssize_t size[3]                  # input extents
-    Py_ssize_t out[3]
-    Py_ssize_t *low[3]
-    Py_ssize_t *high[3]
-    Py_ssize_t *extent[3]
-    Py_ssize_t dil[3]
-    Py_ssize_t first, last, step        # columns first .. last - 1 have full windows `step` apart
-    Py_ssize_t width                    # inputs of a full window
-    Py_ssize_t planes, volume, outs
-    Py_ssize_t divisor
-    bint count_padding
-    Py_ssize_t *memory
-
-
 cdef int work_code(int code) except -1:
     """The type that a pool computes in."""
     if is_complex_code(code):
@@ -177,7 +162,7 @@ cdef void max_plane(const Windows *w, const element *x, element *out, int64_t *i
                 o2 += 1
 
 
-cdef inline Py_ssize_t divisor(const Windows *w, Py_ssize_t o0, Py_ssize_t o1, Py_ssize_t o2) noexcept nogil:
+cdef Py_ssize_t divisor(const Windows *w, Py_ssize_t o0, Py_ssize_t o1, Py_ssize_t o2) noexcept nogil:
     if w.divisor:
         return w.divisor
     if w.count_padding:

@@ -5,18 +5,28 @@ rules here are each other's derivatives, which gives derivatives of any order. F
 a gradient takes the conjugate of the other operand.
 """
 from fasttensor._core.dispatch import backend
-from fasttensor._core.layout import in_either_order, in_images_order
+from fasttensor._core.layout import has_channels_inside, in_either_order, in_images_order, moved_channels
 from fasttensor.autograd.rule import Rule, apply, recording
+from fasttensor.autograd.rules.pixels import images, pixels
 
 
 def conjugate(t):
     return t.conj() if t.dtype.is_complex else t
 
 
+def pointwise(x, w, options):
+    """Whether a convolution is a product of each pixel, as it lies in memory, with a matrix."""
+    stride, padding, _, groups = options
+    return x.ndim > 3 and groups == 1 and w.shape[2:].numel() == 1 and max(stride) == 1 and not any(padding) and x.numel() > 0 \
+        and x.is_floating_point() and has_channels_inside(x)
+
+
 def by_input(g, w, x, options):
     """The gradient of the input x, of which the shape and the order in memory count."""
     if recording():
         return apply(ConvolutionInput, g, w, None, tuple(x.shape), *options)
+    if pointwise(x, w, options):
+        return images(backend(g).mm(pixels(g), w.reshape(w.shape[:2])), x)
     return in_either_order(x, w, backend(g).convolution_input(g, w, tuple(x.shape), *options))
 
 
@@ -24,6 +34,8 @@ def by_weight(g, x, w, options):
     """The gradient of the weight w, of which the shape and the order in memory count."""
     if recording():
         return apply(ConvolutionWeight, g, x, tuple(w.shape), *options)
+    if pointwise(x, w, options):
+        return in_either_order(x, w, backend(g).mm(pixels(g).t(), pixels(x)).view(w.shape))
     return in_either_order(x, w, backend(g).convolution_weight(g, x, tuple(w.shape), *options))
 
 
@@ -52,6 +64,8 @@ class Convolution(Rule):
     def forward(ctx, x, w, bias, stride, padding, dilation, groups):
         ctx.save(x, w)
         ctx.options = stride, padding, dilation, groups
+        if pointwise(x, w, ctx.options):
+            return images(backend(x).linear(pixels(x), w.reshape(w.shape[:2]), bias), x)
         return in_either_order(x, w, backend(x).convolution(x, w, bias, stride, padding, dilation, groups))
 
     @staticmethod
@@ -136,7 +150,9 @@ class ConstantPad(Rule):
     @staticmethod
     def forward(ctx, x, pads, value):
         ctx.pads = pads
-        return in_images_order(x, backend(x).constant_pad(x, pads, value))
+        if x.ndim < 4 or x.ndim > 5 or not has_channels_inside(x):
+            return backend(x).constant_pad(x, pads, value)
+        return moved_channels(backend(x).constant_pad(moved_channels(x), (pads[0], *pads[2:], pads[1]), value), True)
 
     @staticmethod
     def backward(ctx, g):

@@ -7,8 +7,9 @@ dx = rstd (q - mean(q) - h mean(q h)); without centring the middle term is absen
 from math import prod
 
 from fasttensor._core.dispatch import backend
-from fasttensor._core.layout import in_images_order
+from fasttensor._core.layout import has_channels_inside, in_images_order
 from fasttensor.autograd.rule import Rule, recording
+from fasttensor.autograd.rules.pixels import images, pixels
 
 
 def normalized(x, dims, eps, centered=True):
@@ -107,6 +108,21 @@ def per_channel(t, rank):
     return t.reshape([1, -1] + [1] * (rank - 2))
 
 
+def of_channels(x, *args):
+    """The backend's batch_norm, of rows of channels where they lie so in memory: (y, mean, rstd)."""
+    if x.ndim < 4 or not x.numel() or not has_channels_inside(x):
+        return backend(x).batch_norm(x, *args)
+    y, mean, rstd = backend(x).batch_norm(pixels(x), *args)
+    return images(y, x), mean, rstd
+
+
+def of_channels_backward(g, x, weight, mean, rstd, training, need_x):
+    if x.ndim < 4 or not x.numel() or not has_channels_inside(x):
+        return backend(x).batch_norm_backward(g, x, weight, mean, rstd, training, need_x)
+    gx, gw, gb = backend(x).batch_norm_backward(pixels(g), pixels(x), weight, mean, rstd, training, need_x)
+    return None if gx is None else images(gx, x), gw, gb
+
+
 class BatchNorm(Rule):
     name = "NativeBatchNormBackward0"
     depends = (0, 1)
@@ -114,8 +130,7 @@ class BatchNorm(Rule):
 
     @staticmethod
     def forward(ctx, x, weight, bias, running_mean, running_var, training, momentum, eps):
-        y, mean, rstd = backend(x).batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
-        y = in_images_order(x, y)
+        y, mean, rstd = of_channels(x, weight, bias, running_mean, running_var, training, momentum, eps)
         ctx.save(x, weight, mean, rstd)
         ctx.args = training, eps
         ctx.bias_dtype = None if bias is None else bias.dtype
@@ -130,8 +145,7 @@ class BatchNorm(Rule):
             gx, gw, gb = BatchNorm.recorded(g, x, weight, mean, rstd, training, eps)
             gx = gx if needs[0] else None
         else:
-            gx, gw, gb = backend(x).batch_norm_backward(g, x, weight, mean, rstd, training, needs[0])
-            gx = gx if gx is None else in_images_order(x, gx)
+            gx, gw, gb = of_channels_backward(g, x, weight, mean, rstd, training, needs[0])
         gw = gw.to(weight.dtype) if needs[1] else None
         gb = gb.to(ctx.bias_dtype) if needs[2] else None
         return gx, gw, gb, None, None, None, None, None
@@ -155,8 +169,7 @@ class BatchNormStatistics(BatchNorm):
 
     @staticmethod
     def forward(ctx, x, weight, bias, running_mean, running_var, training, momentum, eps):
-        y, mean, rstd = backend(x).batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
-        y = in_images_order(x, y)
+        y, mean, rstd = of_channels(x, weight, bias, running_mean, running_var, training, momentum, eps)
         ctx.save(x, weight, mean, rstd)
         ctx.args = training, eps
         ctx.bias_dtype = None if bias is None else bias.dtype

@@ -1,6 +1,6 @@
 """Derivatives of pooling and resampling, each linear once the places are chosen."""
 from fasttensor._core.dispatch import backend
-from fasttensor._core.layout import has_channels_inside, in_images_order, with_channels_inside
+from fasttensor._core.layout import has_channels_inside, in_images_order, moved_channels, with_channels_inside
 from fasttensor.autograd.rule import Rule, apply
 
 
@@ -186,6 +186,14 @@ class AvgSpread(Rule):
         return apply(AvgPool, gg, *ctx.options), None, None, None, None, None
 
 
+def resampled(x, tables, kernel, *sizes):
+    """The kernel's result; images whose channels lie innermost in memory are taken as they lie."""
+    run = getattr(backend(x), kernel)
+    if x.ndim < 4 or x.ndim > 5 or not has_channels_inside(x) or any(dim < 2 for dim, _ in tables):
+        return run(x, tables, *sizes)
+    return with_channels_inside(moved_channels(run(moved_channels(x), [(dim - 1, table) for dim, table in tables], *sizes), True))
+
+
 class Resample(Rule):
     """Weighted sums of a few inputs along some dimensions: `tables` as fasttensor.cpu.resample describes them."""
     name = "UpsampleBackward0"
@@ -193,7 +201,7 @@ class Resample(Rule):
     @staticmethod
     def forward(ctx, x, tables):
         ctx.tables, ctx.sizes = tables, tuple([x.shape[dim] for dim, _ in tables])
-        return in_images_order(x, backend(x).resample(x, tables))
+        return resampled(x, tables, "resample")
 
     @staticmethod
     def backward(ctx, g):
@@ -207,7 +215,7 @@ class ResampleTransposed(Rule):
     @staticmethod
     def forward(ctx, g, tables, sizes):
         ctx.tables = tables
-        return in_images_order(g, backend(g).resample_backward(g, tables, sizes))
+        return resampled(g, tables, "resample_backward", sizes)
 
     @staticmethod
     def backward(ctx, gg):
