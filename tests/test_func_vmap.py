@@ -246,7 +246,7 @@ def test_selections_of_any_dtype(name, dtype):
         return
     x = torch.tensor([[[3, 1, 3, 2], [5, 4, 6, 7]], [[9, 8, 8, 8], [2, 2, 1, 0]]]).to(dtype)
     for dim in (0, 1, -1):
-        def run(t):
+        def run(t, dim=dim):
             return tuple(getattr(torch, name)(t, 1, dim) if name == "kthvalue" else getattr(torch, name)(t, dim=dim))
         for made, each in zip(vmap(run)(x), zip(*(run(t) for t in x))):
             assert made.dtype is each[0].dtype and torch.equal(made, torch.stack(each))
