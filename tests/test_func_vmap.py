@@ -250,3 +250,14 @@ def test_selections_of_any_dtype(name, dtype):
             return tuple(getattr(torch, name)(t, 1, dim) if name == "kthvalue" else getattr(torch, name)(t, dim=dim))
         for made, each in zip(vmap(run)(x), zip(*(run(t) for t in x))):
             assert made.dtype is each[0].dtype and torch.equal(made, torch.stack(each))
+
+
+@pytest.mark.parametrize("run", [
+    lambda x: F.pixel_shuffle(x.reshape(1, 8, 2, 3), 2), lambda x: F.pixel_shuffle(x.reshape(8, 2, 3), 1), lambda x: F.pixel_unshuffle(x.reshape(1, 2, 4, 6), 2),
+    lambda x: F.channel_shuffle(x.reshape(1, 4, 3, 4), 2),
+    lambda x: torch.istft(torch.complex(x[:24], x[24:]).reshape(6, 4), 10, window=torch.ones(10)),
+], ids=["pixel_shuffle", "pixel_shuffle by 1", "pixel_unshuffle", "channel_shuffle", "istft"])
+def test_rearrangements_that_look_at_memory(run):
+    x = torch.arange(144.0).reshape(3, 48)
+    assert torch.allclose(vmap(run)(x), torch.stack([run(t) for t in x]))
+    assert torch.allclose(vmap(run, 1)(x.t()), torch.stack([run(t) for t in x]))

@@ -4,6 +4,7 @@ from operator import index
 
 from fasttensor._core.layout import has_channels_inside
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import int_of, need_tensor, real_number
 from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
@@ -119,7 +120,7 @@ def factor_of(name, factor):
 
 def anew(input, x):
     """x as contiguous memory of its own, which with a factor of one or few elements may be the input's until then."""
-    if x.is_meta or x.is_contiguous() and x.data_ptr() != input.data_ptr():
+    if x.is_meta or x.is_contiguous() and all_samples(x).data_ptr() != all_samples(input).data_ptr():
         return x
     return x.clone(memory_format=contiguous_format)
 

@@ -2,6 +2,7 @@
 import warnings
 
 from fasttensor._core.tensor import description
+from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag, int_of, optional_tensor
 from fasttensor.functional import stand_for_function
 from fasttensor.functional.conv import fold
@@ -146,7 +147,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     end = start + length if length is not None else total - n_fft // 2 if center else total
     stop = min(end, total)
     signal, weight = signal[:, start:stop], weight[:, start:stop]
-    if weight.numel() and not weight.is_meta and float(weight.detach().abs().min()) < 1e-11:
+    if weight.numel() and not weight.is_meta and float(all_samples(weight).detach().abs().min()) < 1e-11:
         raise RuntimeError(f"window overlap add min: 1 (istft({description(input)}, n_fft={n_fft}, hop_length={hop}, center={center}): the windows"
                            " leave samples without weight)")
     y = signal / weight
