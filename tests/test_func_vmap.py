@@ -253,11 +253,22 @@ def test_selections_of_any_dtype(name, dtype):
 
 
 @pytest.mark.parametrize("run", [
-    lambda x: F.pixel_shuffle(x.reshape(1, 8, 2, 3), 2), lambda x: F.pixel_shuffle(x.reshape(8, 2, 3), 1), lambda x: F.pixel_unshuffle(x.reshape(1, 2, 4, 6), 2),
-    lambda x: F.channel_shuffle(x.reshape(1, 4, 3, 4), 2),
+    lambda x: F.pixel_shuffle(x.reshape(1, 8, 2, 3), 2), lambda x: F.pixel_shuffle(x.reshape(8, 2, 3), 1),
+    lambda x: F.pixel_unshuffle(x.reshape(1, 2, 4, 6), 2), lambda x: F.channel_shuffle(x.reshape(1, 4, 3, 4), 2),
     lambda x: torch.istft(torch.complex(x[:24], x[24:]).reshape(6, 4), 10, window=torch.ones(10)),
 ], ids=["pixel_shuffle", "pixel_shuffle by 1", "pixel_unshuffle", "channel_shuffle", "istft"])
 def test_rearrangements_that_look_at_memory(run):
     x = torch.arange(144.0).reshape(3, 48)
     assert torch.allclose(vmap(run)(x), torch.stack([run(t) for t in x]))
     assert torch.allclose(vmap(run, 1)(x.t()), torch.stack([run(t) for t in x]))
+
+
+def test_one_mask_for_all_samples():
+    x, mask = torch.arange(24.0).reshape(3, 2, 4), torch.tensor([[True, False, True, True], [False, False, False, True]])
+    assert torch.equal(vmap(lambda t: t.masked_select(mask))(x), torch.stack([t.masked_select(mask) for t in x]))
+    assert torch.equal(vmap(lambda t: t[mask])(x), torch.stack([t[mask] for t in x]))
+    assert vmap(lambda t: t.masked_select(torch.zeros(4, dtype=torch.bool)))(x).shape == (3, 0)
+    made = vmap(torch.func.grad(lambda t: t.masked_select(mask).square().sum()))(x)
+    assert torch.equal(made, 2 * x * mask)
+    with pytest.raises(RuntimeError, match="dynamic shape"):
+        vmap(lambda t: t.masked_select(t > 3))(x)

@@ -152,7 +152,13 @@ def masked_fill(level, rule, x, mask, value, inplace):
     return apply(rule, padded(x, level, rank), padded(mask, level, rank), value, False)
 
 
+def masked_select(level, rule, x, mask):
+    value = value_at(x, level)
+    if value_at(mask, level) is not None or level.size == 0:
+        return NotImplemented           # each sample's result may have another shape
+    y = apply(rule, value, mask.expand(value.shape))
+    return y.reshape(level.size, y.numel() // level.size)
 
 
 RULES = {"Index": read, "IndexPut": write, "IndexSelect": index_select, "Embedding": embedding, "Gather": gather, "Scatter": scatter,
-         "ScatterReduce": scatter_reduce, "IndexWrite": index_write, "MaskedFill": masked_fill}
+         "ScatterReduce": scatter_reduce, "IndexWrite": index_write, "MaskedFill": masked_fill, "MaskedSelect": masked_select}
