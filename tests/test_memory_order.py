@@ -237,8 +237,7 @@ def test_matrices_and_transforms_lie_row_by_row():
     a = ft.eye(3) * 4 + 1
     results = {
         "cholesky": ft.linalg.cholesky(a, upper=True), "qr": ft.linalg.qr(a).R, "inv": ft.linalg.inv_ex(a).inverse, "ldl": ft.linalg.ldl_factor(a).LD,
-        "solve": ft.linalg.solve(a.expand(2, 3, 3), ft.ones(2, 3, 2)), "householder": ft.linalg.householder_product(a, ft.zeros(3)),
-        "fft": ft.fft.fft(ft.ones(2, 3, 4), dim=1), "quantile": ft.ones(3, 5).quantile(ft.tensor([0.2, 0.4]), 1), "unique": a.unique(dim=1),
+        "fft": ft.fft.fft(ft.ones(2, 3, 4), dim=1), "unique": a.unique(dim=1),
         "unravel_index": ft.unravel_index(ft.tensor([[1, 2, 3], [4, 5, 6]]), (4, 5))[0],
     }
     assert [name for name, r in results.items() if not r.is_contiguous()] == []
