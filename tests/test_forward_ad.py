@@ -226,3 +226,17 @@ def test_no_gradients_of_what_is_recorded_for_tangents():
         assert fwAD.unpack_dual(total).tangent.item() == 6.0
         (total * x.sum()).backward()
     assert x.grad.tolist() == [6.0, 6.0, 6.0]
+
+
+def test_tangents_beside_differences_where_pytorch_has_others():
+    torch.manual_seed(0)
+    a, b = torch.randn(3, 3, dtype=torch.float64) + 3 * torch.eye(3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+    at, src = torch.tensor([[0, 1], [1, 1], [2, 0]]), torch.randn(3, 2, dtype=torch.float64)
+    rows, classes = torch.randn(4, 3, dtype=torch.float64), torch.tensor([0, 2, 1, 1])
+    for function, inputs in (
+            (lambda b, a: torch.triangular_solve(b, a)[0], (b, a)), (lambda b, a: torch.triangular_solve(b, a, False, True)[0], (b, a)),
+            (lambda x, s: x.scatter_reduce(0, at, s, "prod"), (a, src)),
+            (lambda x, w: torch.nn.functional.linear_cross_entropy(x, w, classes), (rows, a))):
+        step = [torch.randn_like(t) for t in inputs]
+        high, low = (function(*(t + h * s for t, s in zip(inputs, step))) for h in (1e-6, -1e-6))
+        assert torch.allclose(torch.func.jvp(function, tuple(inputs), tuple(step))[1], (high - low) / 2e-6, rtol=1e-5, atol=1e-7)
