@@ -272,3 +272,15 @@ def test_one_mask_for_all_samples():
     assert torch.equal(made, 2 * x * mask)
     with pytest.raises(RuntimeError, match="dynamic shape"):
         vmap(lambda t: t.masked_select(t > 3))(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_sums_of_products_in_half_precision_are_rounded_once(dtype):
+    torch.manual_seed(0)
+    c, a, b = (torch.randn(3, 4, 4, dtype=dtype) for _ in range(3))
+    run = lambda c, a, b: torch.addmm(c, a, b, beta=0.2, alpha=0.6)  # noqa: E731
+    assert torch.equal(vmap(run)(c, a, b), torch.stack([run(*t) for t in zip(c, a, b)]))
+    batch = lambda c, a, b: torch.baddbmm(c, a, b, beta=0.2, alpha=0.6)  # noqa: E731
+    c, a, b = (t.reshape(3, 2, 2, 4) if t is not b else t.reshape(3, 2, 4, 2) for t in (c, a, b))
+    c = c[..., :2]
+    assert torch.equal(vmap(batch)(c, a, b), torch.stack([batch(*t) for t in zip(c, a, b)]))

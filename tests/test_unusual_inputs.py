@@ -127,3 +127,13 @@ def test_cholesky_gradient_is_hermitian():
     a = ft.tensor([[2, 1j], [-1j, 3]], dtype=ft.complex128, requires_grad=True)
     (ft.linalg.cholesky(a) * (1 + 2j)).sum().abs().backward()
     assert ft.allclose(a.grad, a.grad.mH)
+
+
+def test_comparisons_of_complex_numbers_in_place():
+    z, other = [1j, 0j, 1 + 1j], [1j, 0j, 2]
+    for name, want in (("eq", [1, 1, 0]), ("ne", [0, 0, 1]), ("logical_and", [1, 0, 1]), ("logical_or", [1, 0, 1]), ("logical_xor", [0, 0, 0])):
+        x = ft.tensor(z)
+        assert getattr(x, name + "_")(ft.tensor(other)) is x and x.tolist() == want and x.dtype is ft.complex64
+    assert ft.tensor(z).logical_not_().tolist() == [0, 1, 0]
+    with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
+        ft.tensor(z).abs_()

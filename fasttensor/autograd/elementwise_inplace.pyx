@@ -52,7 +52,7 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
     code = computing_code(op, operation_code(op, self, b, c))
     if row.loop[code] == NULL:
         unsupported(op, code)
-    if x.code >= COMPLEX64 and row.out[code] < COMPLEX64:
+    if x.code >= COMPLEX64 and row.out[code] < COMPLEX64 and row.promote != 2:      # 2: a bool, which is 0 or 1 there
         raise RuntimeError(f"In-place {name_of(op)} is not supported for complex tensors: the values of {describe(x)} would be real; use {name_of(op)}()")
     if category(row.out[code]) > category(x.code) and row.promote != 2:
         raise RuntimeError(f"{name}: result type {dtype_of(row.out[code]).name} can't be cast to the desired output type {dtype_of(x.code).name}")

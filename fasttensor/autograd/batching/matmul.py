@@ -45,10 +45,15 @@ def vdot(level, rule, x, y):
     return dot(level, rule, x.conj(), y)
 
 
+def rounds_steps(c):
+    """Whether the parts of a sum would be rounded one by one, as integers scaled by alpha and beta and half precision are."""
+    return not (c.is_floating_point() or c.is_complex()) or c.element_size() == 2
+
+
 def addmm(level, rule, c, a, b, beta, alpha):
-    product = mm(level, rule, a, b) if value_at(a, level) is not None or value_at(b, level) is not None else a.matmul(b).unsqueeze(0)
-    if not (product.is_floating_point() or product.is_complex()):
+    if rounds_steps(c):
         return NotImplemented
+    product = mm(level, rule, a, b) if value_at(a, level) is not None or value_at(b, level) is not None else a.matmul(b).unsqueeze(0)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product if product.shape[0] == level.size else product.expand(level.size, *product.shape[1:])
@@ -56,7 +61,7 @@ def addmm(level, rule, c, a, b, beta, alpha):
 
 
 def baddbmm(level, rule, c, a, b, beta, alpha):
-    if not (c.is_floating_point() or c.is_complex()):
+    if rounds_steps(c):
         return NotImplemented
     product = bmm(level, rule, a, b)
     product = product if alpha == 1 else product * alpha
