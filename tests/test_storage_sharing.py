@@ -63,3 +63,16 @@ def test_attention_lies_as_its_operands_let_it():
     assert torch.nn.functional.scaled_dot_product_attention(q[0], q[0], q[0]).is_contiguous()
     wide = torch.randn(2, 3, 5, 16)[..., ::2]
     assert torch.nn.functional.scaled_dot_product_attention(wide, wide, wide).is_contiguous()
+
+
+@pytest.mark.parametrize("name", ["max", "min", "round", "baddbmm", "bernoulli", "normal"])
+def test_outputs_apart_from_what_is_read(name):
+    memory = torch.arange(9.0) / 16
+    x, out = memory[1:].view(2, 2, 2), memory[:8].view(2, 2, 2)
+    calls = {"max": lambda o: torch.max(x, x, out=o), "min": lambda o: torch.min(x, x, out=o), "round": lambda o: torch.round(x, decimals=1, out=o),
+             "baddbmm": lambda o: torch.baddbmm(x, x * 1, x * 1, out=o), "bernoulli": lambda o: torch.bernoulli(x, out=o),
+             "normal": lambda o: torch.normal(x, 1.0, out=o)}
+    with pytest.raises(RuntimeError, match="single memory location"):
+        calls[name](out)
+    assert memory.tolist() == [v / 16 for v in range(9)]
+    assert calls[name](x) is x

@@ -136,6 +136,8 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     check_dtypes("baddbmm", input, batch1, batch2)
     beta, alpha = factors("baddbmm", input, beta, alpha)
     addend = expanded("baddbmm", input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+    if out is not None:
+        refuse_shared("baddbmm", out, (input, batch1, batch2), True)
     return give(out, apply(Baddbmm, addend, batch1, batch2, beta, alpha), "baddbmm", True)
 
 

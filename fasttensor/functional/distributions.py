@@ -6,7 +6,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples, is_inside, spread_draws
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
-from fasttensor.functional.common import give, need_out
+from fasttensor.functional.common import give, need_out, refuse_shared
 from fasttensor.functional.creation import empty, finish, must_be_tensor, need_pinning
 from fasttensor.functional.numeric_info import finfo
 from fasttensor.functional.rearranging import broadcast_tensors
@@ -50,6 +50,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     parameters = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if out is not None:
+        refuse_shared("normal", out, (mean, std), True)
     return _drawn(rules.NormalDraw, _normal_of(mean, std), (generator,), *parameters, out=out)
 
 
@@ -88,6 +90,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     made = _drawn(rules.Bernoulli, draw, (generator,), input)
     need_out("bernoulli", out)
+    if out is not None:
+        refuse_shared("bernoulli", out, (input,), True)
     return made if out is None else give(out, made.to(out.dtype), "bernoulli")
 
 

@@ -27,6 +27,8 @@ def round(input, *, decimals=0, out=None):
     """
     if decimals == 0:
         return F["round"](input, out=out)
+    if out is not None:
+        refuse_shared("round", out, (input,), True)
     if not input.is_floating_point():
         raise RuntimeError(f'"round_vml_cpu" not implemented for {input.dtype.name!r} with decimals={decimals}: convert with .float()')
     factor = 10.0 ** abs(decimals)

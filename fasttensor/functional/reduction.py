@@ -156,6 +156,8 @@ def extreme(name, whole, along, result, elementwise, least, input, dim, keepdim,
     """max and min: of the whole tensor, along a dimension, or of two tensors."""
     tensor_argument(name, input, keepdim)
     if isinstance(dim, Tensor):
+        if out is not None:
+            refuse_shared(name, out, (input, dim), True)
         return getattr(input, elementwise)(dim) if out is None else deliver(name, out, getattr(input, elementwise)(dim))
     if input.dtype.is_complex:
         raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
