@@ -266,7 +266,7 @@ print(rows)
 
 @pytest.mark.parametrize("case", ["plain", "deaf", "forked"])
 def test_a_program_with_a_handler_of_its_own_ends(case, tmp_path):
-    done = subprocess.run([sys.executable, "-c", HANDLERS, case], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", HANDLERS, case], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[[0, 1], [2, 3], [4, 5], [6, 7]]\n", "")
 

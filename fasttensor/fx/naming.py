@@ -232,27 +232,52 @@ def called_in(frame):
         return Called()
     if at.opname.startswith(("BINARY_", "INPLACE_", "UNARY_", "COMPARE_", "CONTAINS_", "STORE_SUBSCR")):
         return Called(operator=True)
-    if at.opname not in CALLS or getattr(at, "positions", None) is None or at.positions.lineno is None:
+    if at.opname not in CALLS:
         return Called()
-    place, end = (at.positions.lineno, at.positions.col_offset), end_of(at)
+    chain = callee_by_places(at, starts) if starts else callee_by_stack(frame, at)
+    if not chain:
+        return Called()
+    name = plain_name(chain[-1])
+    return Called(name=name) if chain[-1].opname in NAMES else Called(name=name, attribute=True, owner=evaluate(frame, chain[:-1]))
+
+
+def callee_by_places(call, starts):
+    """The instructions of names and attributes that give what is called, by their places in the source, which Python has from 3.11 on."""
+    if call.positions.lineno is None:
+        return []
     # the callee is the longest expression that begins where the call does and ends before it
-    inside = [x for x in starts.get(place, ()) if end_of(x) < end and x.opname in ATTRIBUTES + NAMES]
+    here = starts.get((call.positions.lineno, call.positions.col_offset), ())
+    inside = [x for x in here if end_of(x) < end_of(call) and x.opname in ATTRIBUTES + NAMES]
     if not inside:
-        return Called()
+        return []
     callee = max(inside, key=end_of)
-    if callee.opname in NAMES:
-        return Called(name=plain_name(callee))
-    longest = max((end_of(x) for x in starts[place] if end_of(x) < end_of(callee)), default=None)
-    return Called(name=plain_name(callee), attribute=True, owner=evaluate(frame, starts[place], longest))
+    return [*sorted((x for x in here if end_of(x) < end_of(callee)), key=end_of), callee]
+
+
+def callee_by_stack(frame, call):
+    """The same by what lies on the stack above the callee: each instruction before the call is undone until nothing does."""
+    found = instructions(frame.f_code)[0]
+    at = found.index(call)
+    above = {"CALL_FUNCTION_KW": call.arg + 1, "CALL_FUNCTION_EX": 1 + (call.arg & 1)}.get(call.opname, call.arg)
+    while above > 0 and at > 0:
+        at -= 1
+        if found[at].opcode in dis.hasjabs or found[at].opcode in dis.hasjrel or found[at].is_jump_target:
+            return []           # an argument that was chosen between
+        above -= dis.stack_effect(found[at].opcode, found[at].arg)
+    at -= 1
+    first = at
+    while first > 0 and found[first].opname in ATTRIBUTES:
+        first -= 1
+    inside = found[first:at + 1] if at >= 0 else []
+    return inside if inside and (inside[0].opname in NAMES or len(inside) > 1) and inside[-1].opname in ATTRIBUTES + NAMES else []
 
 
 def plain_name(instruction):
     return instruction.argval if isinstance(instruction.argval, str) else instruction.argval[-1]
 
 
-def evaluate(frame, candidates, end):
-    """The value of the expression of plain names and attributes that ends at `end`; None where it is another."""
-    chain = sorted((x for x in candidates if end is not None and end_of(x) <= end), key=end_of)
+def evaluate(frame, chain):
+    """The value of an expression of plain names and attributes; None where it is another."""
     if not chain or chain[0].opname not in NAMES or any(x.opname not in ATTRIBUTES for x in chain[1:]):
         return None
     missing = object()

@@ -263,7 +263,7 @@ def _is_assert(frame):
     at = next((i for i, x in enumerate(steps) if x.offset == frame.f_lasti), None)
     if at is None:
         return False
-    if steps[at].opname == "TO_BOOL":
+    if steps[at].opname in ("TO_BOOL", "COMPARE_OP"):       # Python 3.13 compares and asks for the truth in one instruction
         at += 1
     after = steps[at + 1] if at + 1 < len(steps) else None
     return "JUMP" in steps[at].opname and "IF_TRUE" in steps[at].opname and after is not None and (
