@@ -76,3 +76,15 @@ def test_outputs_apart_from_what_is_read(name):
         calls[name](out)
     assert memory.tolist() == [v / 16 for v in range(9)]
     assert calls[name](x) is x
+
+
+def test_storages_do_not_move():
+    x = torch.arange(6.0)
+    part = x[2:]
+    part.resize_(3, 2)
+    assert part.flatten()[:4].tolist() == [2, 3, 4, 5] and part.data_ptr() != x.data_ptr() + 8 and x.tolist() == [0, 1, 2, 3, 4, 5]
+    within = x[2:].resize_(2)
+    assert within.data_ptr() == x.data_ptr() + 8
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        torch.zeros(3).set_(x.untyped_storage(), 1, (6,), (2,))
+    assert not hasattr(x.untyped_storage(), "resize_")
