@@ -295,27 +295,25 @@ class Norm(Rule):
         rest = (None, None, None, None)
         if p == 0:
             return x * 0, *rest
+        if p not in (1, 2, float("inf"), -float("inf")):
+            zero = y == 0
+            share = x / spread(y.masked_fill(zero, 1), shape, dims, keepdim)        # whose powers neither overflow nor vanish
+            size, g = share.abs(), spread(g.masked_fill(zero, 0), shape, dims, keepdim)
+            if p < 2:
+                return share.sgn() * size.pow(p - 1).masked_fill(size == 0, 0) * g, *rest
+            return share * (size.pow(p - 2) if p != 3 else size) * g, *rest
         g, y = spread(g, shape, dims, keepdim), spread(y, shape, dims, keepdim)
         if p == 1:
             return x.sgn() * g, *rest
         if p == 2:
             return x * (g / y).masked_fill(y == 0, 0), *rest
         size = x.abs()
-        if p in (float("inf"), -float("inf")):
-            if x.is_complex():       # the kernel rounds absolute values in its own way
-                extreme = size.detach().amax if p > 0 else size.detach().amin
-                y = extreme(list(range(x.ndim)) if dims is None else list(dims), True)
-            mask = (size == y.detach()) | (size != size)
-            mask = mask.to(g.dtype)
-            return x.sgn() * (g * mask / mask.sum(None if dims is None else list(dims), True)), *rest
-        zero = y == 0
-        y = y.masked_fill(zero, 1)
-        share = size / y            # whose powers neither overflow nor vanish
-        if p < 2:
-            scaled = x.sgn() * share.pow(p - 1).masked_fill(size == 0, 0)
-        else:
-            scaled = x / y * (share.pow(p - 2) if p != 3 else share)
-        return scaled * g.masked_fill(zero, 0), *rest
+        if x.is_complex():       # the kernel rounds absolute values in its own way
+            extreme = size.detach().amax if p > 0 else size.detach().amin
+            y = extreme(list(range(x.ndim)) if dims is None else list(dims), True)
+        mask = (size == y.detach()) | (size != size)
+        mask = mask.to(g.dtype)
+        return x.sgn() * (g * mask / mask.sum(None if dims is None else list(dims), True)), *rest
 
 
 class Logsumexp(Rule):
