@@ -30,7 +30,7 @@ def _outputs(function, inputs):
 def _numerical(function, inputs, x, eps):
     """d outputs / d x by central differences: a list over outputs of matrices [elements of x (times 2 if complex)][elements of output]."""
     columns = []
-    if any(step == 0 and size > 1 for size, step in zip(x.shape, x.stride())):
+    if x.numel() and any(step == 0 and size > 1 for size, step in zip(x.shape, x.stride())):
         raise RuntimeError("gradcheck: an input has a dimension with stride 0, so that its elements cannot be changed one by one: pass a .contiguous() copy")
     data = x.detach()
     units = (1.0, 1j) if x.is_complex() else (1.0,)
