@@ -169,3 +169,49 @@ def test_dropout_of_a_seed_is_pytorchs(causal):
         results.append((one, many))
     for want, got in zip(*results):
         assert_close(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", [None, "causal", "float", "row"])
+@pytest.mark.parametrize("heads, groups, rows, keys", [(8, 2, 130, 300), (4, 1, 3, 140), (1, 1, 300, 700), (2, 1, 70, 70)])
+def test_grouped_heads(dtype, kind, heads, groups, rows, keys):
+    pt = oracle()
+    pt.manual_seed(1)
+    d = getattr(pt, dtype)
+    q = pt.randn(2, heads, rows, 40, dtype=d, requires_grad=True)
+    k, v = (pt.randn(2, groups, keys, n, dtype=d, requires_grad=True) for n in (40, 24))
+    mask = pt.randn(2, heads, rows, keys, dtype=d) if kind == "float" else pt.randn(1, 1, 1, keys, dtype=d) if kind == "row" else None
+    ours = [from_oracle(t) for t in (q, k, v)]
+    options = {"is_causal": kind == "causal", "enable_gqa": True}
+    expected = pt.nn.functional.scaled_dot_product_attention(q, k, v, mask, **options)
+    actual = F.scaled_dot_product_attention(*ours, None if mask is None else from_oracle(mask), **options)
+    assert_close(actual, expected)
+    g = pt.randn_like(expected)
+    expected.backward(g)
+    actual.backward(from_oracle(g))
+    for a, b in zip(ours, (q, k, v)):
+        assert_close(a.grad, b.grad, atol=1e-4)
+
+
+def test_heads_that_do_not_fit_are_refused():
+    q, k = torch.zeros(1, 4, 3, 8), torch.zeros(1, 2, 3, 8)
+    with pytest.raises(RuntimeError):
+        F.scaled_dot_product_attention(q, k, k)
+
+
+def test_rows_of_nan_and_of_equal_bits_at_any_thread_count():
+    q, k = torch.randn(1, 2, 150, 32, requires_grad=True), torch.randn(1, 2, 400, 32, requires_grad=True)
+    found = []
+    before = torch.get_num_threads()
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        q.grad = k.grad = None
+        out = F.scaled_dot_product_attention(q, k, k)
+        out.sum().backward()
+        found.append([out.tolist(), q.grad.tolist(), k.grad.tolist()])
+    torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+    spoilt = q.detach().clone()
+    spoilt[0, 1, 7, 3] = math.nan
+    out = F.scaled_dot_product_attention(spoilt, k, k)
+    assert out[0, 1, 7].isnan().all() and not out[0, 1, 8].isnan().any() and not out[0, 0].isnan().any()

@@ -11,8 +11,8 @@ from fasttensor._core.parallel cimport parallel_for
 cdef extern from "transpose.h" nogil:
     enum: FT_TILE
     void ft_transpose(char *dst, Py_ssize_t ds, const char *src, Py_ssize_t ss, Py_ssize_t n, Py_ssize_t m, int size)
-    void ft_tile(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, const unsigned char *size,
-                 Py_ssize_t n, Py_ssize_t m, const double *par)
+    void ft_visit_tile(loop_fn loop, int nop, char **p, const Py_ssize_t *s0, const Py_ssize_t *s1, const unsigned char *size,
+                       Py_ssize_t n, Py_ssize_t m, const double *par)
 
 cdef extern from "short_rows.h" nogil:
     enum: FT_SHORT_ROW      # elements of a row up to which a block pays
@@ -253,7 +253,7 @@ cdef void walk_tiles(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         if it.move and turned[1] and s0[0] == it.item[0]:
             ft_transpose(p[0], s1[0], p[1], s0[1], n, m, it.item[0])
         else:
-            ft_tile(job.loop, nop, p, s0, s1, turned, n, m, job.par)
+            ft_visit_tile(job.loop, nop, p, s0, s1, turned, n, m, job.par)
 
 
 cdef void run_tiled(Iterator *it, Job *job, Py_ssize_t grain) noexcept nogil:

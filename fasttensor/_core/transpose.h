@@ -94,7 +94,7 @@ static void ft_transpose(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
  * (size[k] is not 0) are turned into rows of `buffer` first, which the loop then reads like any contiguous operand. */
 #define FT_TILE 64
 typedef void (*ft_row_loop)(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par);
-static void ft_tile(ft_row_loop loop, int nop, char *const *p, const ptrdiff_t *s0, const ptrdiff_t *s1, const unsigned char *size,
+static void ft_visit_tile(ft_row_loop loop, int nop, char *const *p, const ptrdiff_t *s0, const ptrdiff_t *s1, const unsigned char *size,
                     ptrdiff_t n, ptrdiff_t m, const double *par) {
     _Alignas(64) char buffer[2][FT_TILE * FT_TILE * 8];      /* two crossing operands of 8 bytes; the others go as they are */
     char *q[8];

@@ -13,7 +13,7 @@ from .matmul import linear
 from .dropout import dropout
 from .softmax import softmax
 
-FLOAT32, HALVES = DTYPES["float32"], (DTYPES["float16"], DTYPES["bfloat16"])
+FUSED, HALVES = (DTYPES["float32"], DTYPES["float64"]), (DTYPES["float16"], DTYPES["bfloat16"])
 __all__ = []
 METHODS = {}
 NN_FUNCTIONAL = ["scaled_dot_product_attention", "multi_head_attention_forward", "_canonical_mask", "_none_or_dtype"]
@@ -79,25 +79,23 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             if heads % t.size(-3) != 0:
                 raise RuntimeError("Number of heads in key and value must divide the number of heads in query, but "
                                    f"got {name} with {t.size(-3)} heads for {heads}")
-        if key.size(-3) != heads:
-            key = key.repeat_interleave(heads // key.size(-3), -3)
-        if value.size(-3) != heads:
-            value = value.repeat_interleave(heads // value.size(-3), -3)
     if scale is None:
         width = query.size(-1)
         scale = 1.0 / math.sqrt(width) if width else 1.0
-    fused = _fused(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    fused = _fused(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     if fused is not None:
         return fused
-    return _composite(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return (_grouped if enable_gqa else _composite)(query, key, value, attn_mask, dropout_p, is_causal, scale)
 
 
-def _fused(query, key, value, mask, dropout_p, is_causal, scale):
+def _fused(query, key, value, mask, dropout_p, is_causal, scale, grouped=False):
     """The result of the compiled kernel, or None where it does not apply."""
     q, k, v = tuple(query.shape), tuple(key.shape), tuple(value.shape)      # without Size's own slices, which are Python
+    if query.dtype not in FUSED or query.is_cuda or dropout_p > 0.0 or len(q) < 3 or 0 in q or 0 in k or 0 in v \
+            or k[:-1] != v[:-1] or q[-1] != k[-1] or len(k) != len(q):
+        return None
     lead = q[:-2]
-    if query.dtype is not FLOAT32 or query.is_cuda or dropout_p > 0.0 or len(q) < 3 or 0 in q or 0 in k or 0 in v \
-            or k[:-2] != lead or v[:-2] != lead or q[-1] != k[-1] or k[-2] != v[-2]:
+    if k[:-2] != lead and (k[:-3] != lead[:-1] or lead[-1] % k[-3] or not (grouped or k[-3] == 1)):
         return None
     if mask is not None:
         if needs_history(mask):
@@ -105,10 +103,18 @@ def _fused(query, key, value, mask, dropout_p, is_causal, scale):
         if not mask.is_floating_point():
             mask = query.new_zeros(mask.shape).masked_fill_(mask == 0, -math.inf)
         mask = mask.expand(*lead, query.size(-2), key.size(-2))
+    composite = _composite if k[:-2] == lead else _grouped
     if len(q) <= 4:
-        return apply(Attention, query, key, value, mask, is_causal, scale, _composite)
-    flat = [None if t is None else t.reshape(-1, *t.shape[-2:]) for t in (query, key, value, mask)]
-    return apply(Attention, *flat, is_causal, scale, _composite).view(*lead, query.size(-2), value.size(-1))
+        return apply(Attention, query, key, value, mask, is_causal, scale, composite)
+    flat = [None if t is None else t.reshape(-1, *t.shape[-3:]) for t in (query, key, value, mask)]
+    return apply(Attention, *flat, is_causal, scale, composite).view(*lead, query.size(-2), value.size(-1))
+
+
+def _grouped(query, key, value, *options):
+    """`_composite` of key and value with fewer heads, each of which serves several of the query's."""
+    heads = query.size(-3)
+    key, value = (t if t.size(-3) == heads else t.repeat_interleave(heads // t.size(-3), -3) for t in (key, value))
+    return _composite(query, key, value, *options)
 
 
 def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale):

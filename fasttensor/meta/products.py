@@ -89,11 +89,12 @@ def _rows_together(x, rows, columns):
 
 def attention(q, k, v, mask, causal, scale):
     together("scaled_dot_product_attention", q, k, v, mask)
-    if k.shape[:-2] != q.shape[:-2] or v.shape[:-2] != q.shape[:-2] or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+    if k.shape[:-3] != q.shape[:-3] or q.shape[-3] % max(k.shape[-3], 1) or v.shape[:-1] != k.shape[:-1] or q.shape[-1] != k.shape[-1]:
         raise RuntimeError(f"attention: shapes of query, key and value do not fit: {description(q)}, {description(k)}, {description(v)}")
-    return _rows_together(q, q.shape[-2], v.shape[-1]), new((q[..., 0].numel(),), code_of(q))
+    rows_are_plain = q.ndim == 4 and all(t.stride(-1) == 1 or t.shape[-1] == 1 for t in (q, k, v))
+    out = _rows_together(q, q.shape[-2], v.shape[-1]) if rows_are_plain else new((*q.shape[:-1], v.shape[-1]), code_of(q))
+    return out, new((q[..., 0].numel(),), code_of(q))
 
 
 def attention_backward(grad, q, k, v, mask, out, lse, causal, scale):
-    return (_rows_together(q, q.shape[-2], q.shape[-1]), _rows_together(k, k.shape[-2], k.shape[-1]),
-            _rows_together(v, v.shape[-2], v.shape[-1]))
+    return tuple(_rows_together(t, *t.shape[-2:]) if t.stride()[-3] < t.stride()[-2] else new(t.shape, code_of(t)) for t in (q, k, v))

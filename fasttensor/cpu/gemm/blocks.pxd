@@ -3,17 +3,25 @@
 cdef enum:
     MAX_BATCH_DIMS = 64
 
-cdef extern from *:
-    """
-    #ifndef FT_NUM
-    #define FT_NUM
-    typedef union { float f; double d; unsigned long long u; } ft_num;
-    #endif
-    """
+cdef extern from "gemm/kernel_types.h":
     ctypedef union ft_num:
         float f
         double d
         unsigned long long u
+    ctypedef struct ft_tile:
+        const void *a
+        const void *b
+        const void *d
+        void *c
+        Py_ssize_t ars, acs, ldb, crs, ccs, drs, dcs
+        ft_num alpha, beta
+        int relu, plain, turned
+    ctypedef struct ft_kernel:
+        int mr, nr, lanes, partial, stored, computed, turns
+        void (*pack)(void *dst, Py_ssize_t width, const void *src, Py_ssize_t ws, Py_ssize_t ks, Py_ssize_t w,
+                     Py_ssize_t k) noexcept nogil
+        void (*run)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
+        void (*dot)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
 
 ctypedef enum Activation:
     ACT_NONE = 0
@@ -53,3 +61,6 @@ cdef int multiply(Product *g) noexcept nogil
 # The most common case for other kernels: C[m, n] (row-major) = A B + beta * C in float32, serial.
 cdef int sgemm(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const float *a, Py_ssize_t ars, Py_ssize_t acs,
                const float *b, Py_ssize_t brs, Py_ssize_t bcs, float beta, float *c, Py_ssize_t crs) noexcept nogil
+
+# The register tiles of a dtype, for kernels that walk over blocks themselves.
+cdef const ft_kernel *kernel_of(int code) noexcept nogil

@@ -9,21 +9,9 @@ from libc.stdlib cimport malloc, free
 from fasttensor._core.parallel cimport parallel_for, thread_count, thread_index
 
 cdef extern from "kernels.h":
-    ctypedef struct ft_tile:
-        const void *a
-        const void *b
-        const void *d
-        void *c
-        Py_ssize_t ars, acs, ldb, crs, ccs, drs, dcs
-        ft_num alpha, beta
-        int relu, plain, turned
-    ctypedef struct ft_kernel:
-        int mr, nr, lanes, partial, stored, computed, turns
-        void (*pack)(void *dst, Py_ssize_t width, const void *src, Py_ssize_t ws, Py_ssize_t ks, Py_ssize_t w,
-                     Py_ssize_t k) noexcept nogil
-        void (*run)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
-        void (*dot)(const ft_tile *t, Py_ssize_t k, Py_ssize_t m, Py_ssize_t n) noexcept nogil
     const ft_kernel FT_KERNELS[10]
+
+cdef extern from "scratch.h":
     void *ft_scratch(size_t bytes) noexcept nogil
 
 cdef extern from *:
@@ -274,6 +262,10 @@ cdef int multiply(Product *g) noexcept nogil:
         grain = <Py_ssize_t>(SERIAL / 2 / work) if work > 0 else count
         parallel_for(count, 1 if grain < 1 else grain, tasks, &p)
     return -1 if p.failed else 0
+
+
+cdef const ft_kernel *kernel_of(int code) noexcept nogil:
+    return &FT_KERNELS[code]
 
 
 cdef void start_product(Product *g, int code, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil:

@@ -8,12 +8,11 @@
 #ifndef FT_GEMM_KERNELS_H
 #define FT_GEMM_KERNELS_H
 #include <math.h>
-#include <pthread.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include "half.h"
+#include "kernel_types.h"
+#include "../scratch.h"
 
 /* The tile fills the registers: mr * nv accumulators + nv columns + a broadcast. */
 #if defined(__AVX512F__)
@@ -34,67 +33,9 @@
 #define FT_NV 2
 #endif
 
-#ifndef FT_NUM
-#define FT_NUM
-typedef union { float f; double d; unsigned long long u; } ft_num;
-#endif
-
-/* Strides are in elements of the computing type (D and C) or of the stored type (A, B). */
-typedef struct {
-  const void *a, *b, *d;       /* d NULL: beta is not read, so that NaN in D does not count */
-  void *c;
-  ptrdiff_t ars, acs, ldb, crs, ccs, drs, dcs;
-  ft_num alpha, beta;
-  int relu;
-  int plain;                   /* C and D have unit column strides */
-  int turned;                  /* C and D have unit row strides; of real kernels with `turns` */
-} ft_tile;
-
-typedef struct {
-  int mr, nr;
-  int lanes;                   /* panels of B are a multiple of this wide, nr at most */
-  int partial;                 /* rows of B may end within a vector, also where they are not packed */
-  int stored, computed;        /* bytes of an element of A and B, and of C and of packed panels */
-  int turns;                   /* tiles can be stored transposed at full speed */
-  void (*pack)(void *dst, ptrdiff_t width, const void *src, ptrdiff_t ws, ptrdiff_t ks, ptrdiff_t w, ptrdiff_t k);
-  void (*run)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
-  /* rows of A times rows of B, both contiguous along k: C[i, j] = sum_p A[i, p] B[j, p]; NULL where absent */
-  void (*dot)(const ft_tile *t, ptrdiff_t k, ptrdiff_t m, ptrdiff_t n);
-} ft_kernel;
-
 #define FT_CAT2(a, b) a##_##b
 #define FT_CAT(a, b) FT_CAT2(a, b)
 #define NAME(x) FT_CAT(x, FT_SUFFIX)
-
-/* Scratch memory of the running thread, kept for its next product: fresh pages cost more than small products. */
-typedef struct { void *raw; size_t size; } ft_scratch_block;
-static pthread_key_t ft_scratch_key;
-static pthread_once_t ft_scratch_once = PTHREAD_ONCE_INIT;
-static _Thread_local ft_scratch_block *ft_scratch_mine;
-
-static void ft_scratch_free(void *p) {
-  free(((ft_scratch_block *)p)->raw);
-  free(p);
-}
-static void ft_scratch_init(void) { pthread_key_create(&ft_scratch_key, ft_scratch_free); }
-
-static inline void *ft_scratch(size_t bytes) {
-  ft_scratch_block *s = ft_scratch_mine;
-  if (__builtin_expect(s && s->size >= bytes, 1)) return s->raw;
-  if (!s) {
-    pthread_once(&ft_scratch_once, ft_scratch_init);
-    s = (ft_scratch_block *)calloc(1, sizeof *s);
-    if (!s) return NULL;
-    pthread_setspecific(ft_scratch_key, s);
-    ft_scratch_mine = s;
-  }
-  free(s->raw);
-  s->size = 0;
-  bytes = (bytes + 65535) & ~(size_t)65535;
-  s->raw = aligned_alloc(64, bytes);
-  if (s->raw) s->size = bytes;
-  return s->raw;
-}
 
 #define FT_REAL 1
 #define FT_T float
