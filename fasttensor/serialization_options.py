@@ -89,7 +89,7 @@ class set_default_mmap_options:
 class skip_data:
     """Context: `save` leaves room for storages and writes zeros there, `load` makes storages and reads nothing into them.
 
-    `materialize_fake_tensors` is accepted; there are no fake tensors.
+    `materialize_fake_tensors` is accepted.
 
     >>> import io
     >>> f = io.BytesIO()

@@ -257,3 +257,17 @@ layer.weight = torch.nn.Parameter(M([[1.0, 2.0], [3.0, 4.0]]))
 assert type(layer(torch.ones(1, 2))) is M
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=INSTALLED)
+
+
+def test_a_silent_method_under_another_name_stays_silent():
+    """Libraries keep a method that they replace: nobody is asked for as_subclass by any name."""
+    torch.Tensor._orig_as_subclass = torch.Tensor.as_subclass
+    try:
+        class Loud(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                raise AssertionError(func)
+        x = torch.ones(2)._orig_as_subclass(Loud)
+        assert type(x) is Loud and type(x._orig_as_subclass(torch.Tensor)) is torch.Tensor
+    finally:
+        del torch.Tensor._orig_as_subclass

@@ -199,16 +199,10 @@ cdef class Gate:
         self.function, self.native = function, native
 
     def __call__(self, *args, **kwargs):
-        if ft_overridden(ft_items(args, 0), len(args)) or kwargs and any_overridden(kwargs):
+        cdef tuple values = (*args, *kwargs.values()) if kwargs else <tuple>args
+        if ft_overridden(ft_items(values, 0), len(values)):         # asked once: the answer may be that this one call passes
             return ask(self.function, args, <PyObject *>kwargs)
         return self.native(*args, **kwargs)
-
-
-cdef bint any_overridden(dict named):
-    for x in named.values():
-        if overridden(x):
-            return True
-    return False
 
 
 def gate_function(function, bint on, asked_as=None):

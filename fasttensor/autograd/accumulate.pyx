@@ -4,7 +4,7 @@ from fasttensor._core.dtype cimport dtype_of, is_complex_code
 from fasttensor._core.element cimport write_element
 from fasttensor._core.layout cimport layout_on, same_order
 from fasttensor._core.tensor cimport BATCHED, CPU, Node, Tensor, describe, is_dense, new_like, new_tensor, same_shape
-from fasttensor._core.dispatch cimport grad_enabled, copy_into, dispatches, set_inside
+from fasttensor._core.dispatch cimport grad_enabled, copy_into, dispatches, dispatching, set_inside
 from fasttensor.autograd.recording cimport shrink_to, fits_output, output_meta, is_node
 
 
@@ -222,6 +222,8 @@ cdef bint exclusively_ours(Tensor g, Tensor leaf) noexcept:
 
 cdef object summed(Tensor old, Tensor g, bint create):
     """old + g, in old's memory where the caller's reference is the only one to it and it is this library's own."""
+    if dispatching():
+        return asked_sum(old, g)
     if not create and (<PyObject *>old).ob_refcnt == 1 and (<PyObject *>old.store).ob_refcnt == 1 and old.store.capacity \
             and old.contig and not old.needs_grad and old.base is None and old.code == g.code and type(old) is Tensor \
             and type(g) is Tensor and same_shape(old, g):
@@ -233,6 +235,14 @@ cdef object asked_sum(Tensor old, Tensor g):
     cdef int inside = set_inside(0)
     try:
         return old + g
+    finally:
+        set_inside(inside)
+
+
+cdef object asked_copy(Tensor g):
+    cdef int inside = set_inside(0)
+    try:
+        return g.clone()
     finally:
         set_inside(inside)
 
@@ -250,13 +260,17 @@ cdef accumulate_grad(Tensor leaf, Tensor g, bint create):
                 leaf.grad_ = as_leaf_lies(g, leaf).copy_(g)
         elif exclusively_ours(g, leaf):
             leaf.grad_ = g
+        elif dispatching():
+            leaf.grad_ = asked_copy(g)
         else:
             fresh = as_leaf_lies(g, leaf)
             copy_into(fresh, g)
             leaf.grad_ = fresh
         return
     old = leaf.grad_
-    if create or grad_enabled():
+    if dispatching():
+        leaf.grad_ = asked_sum(old, g)
+    elif create or grad_enabled():
         leaf.grad_ = old + g
     else:
         old.add_(g)

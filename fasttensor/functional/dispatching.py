@@ -258,7 +258,9 @@ def gradient_operator(op):
         wanted = [t for t in leaves if t.requires_grad]
         got = iter(import_module("fasttensor.autograd").grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True))
         return tuple(next(got) if t.requires_grad else None for t in leaves)
-    return operator_like(op.overloadpacket.__name__.rstrip("_") + "_backward", vjp)
+    made = operator_like(op.overloadpacket.__name__.rstrip("_") + "_backward", vjp)
+    made.gradient_of = op
+    return made
 
 
 def operator_like(name, function):
@@ -271,6 +273,9 @@ def operator_like(name, function):
 
 def node(node, grads, run):
     """What modes make of a node's backward."""
+    tracing = getattr(dispatch.dispatch_modes_entered()[-1], "trace_gradient", None) if dispatch.dispatch_modes_entered() else None
+    if tracing is not None:
+        return tracing(node, grads)
     name = node.name()
     if "call" in node.metadata and not isinstance(grads, tuple):
         args, kwargs = node.metadata["call"]

@@ -48,7 +48,7 @@ def functions_in(space):
 
 def can_be_gated(name, value):
     """Whether a value that goes by a name in a public namespace is one of this library's functions that are asked for."""
-    if silent(name):
+    if silent(name) or getattr(value, "__name__", None) in SILENT:      # programs put a method under another name to replace it
         return False
     if isinstance(value, FunctionType):
         return value.__module__.partition(".")[0] == "fasttensor" and value.__module__ not in OUTSIDE and not value.__code__.co_flags & interpose.GENERATOR

@@ -1,1 +1,1 @@
-"""``torch.fx.experimental``."""
+"""``torch.fx.experimental``: graphs of operators."""
