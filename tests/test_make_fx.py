@@ -93,7 +93,7 @@ def test_beside_pytorch():
     from torch.fx.experimental.proxy_tensor import make_fx as pt_make_fx
     texts = []
     for t, make in ((torch, make_fx), (pt, pt_make_fx)):
-        texts.append(make(lambda x, w: t.relu(x @ w).sum() * 2 + w[0, 0])(t.ones(2, 3), t.ones(3, 4)).code)
+        texts.append(make(lambda x, w: (x @ w).relu().sum() * 2 + w[0, 0])(t.ones(2, 3), t.ones(3, 4)).code)
     assert texts[0] == texts[1]
 
 
