@@ -95,7 +95,8 @@ class FakeTensorMode(TorchDispatchMode):
         devices = devices or [t.fake_device if isinstance(t, FakeTensor) else t.device for t in leaves if isinstance(t, torch.Tensor)]
         if not self.allow_non_fake_inputs and any(isinstance(t, torch.Tensor) and not isinstance(t, FakeTensor) and t.dim() for t in leaves):
             if any(isinstance(t, FakeTensor) for t in leaves):
-                raise AssertionError(f"Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in {func}")
+                raise AssertionError(f"Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with "
+                                     f"'allow_non_fake_inputs'. Found in {func}")
         device = torch.device(kwargs.get("device") or (devices[0] if devices else torch.get_default_device()))
         args, kwargs = _pytree.tree_map(_meta, (tuple(args), dict(kwargs)))
         if "device" in kwargs or not devices:

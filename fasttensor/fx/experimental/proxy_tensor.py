@@ -150,7 +150,8 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be 'real', 'fake' or 'symbolic', got {tracing_mode!r}")
     if tracing_mode == "symbolic":
-        raise NotImplementedError("make_fx: tracing_mode='symbolic' needs symbolic sizes, which are not here: 'real' and 'fake' write a graph for the sizes given")
+        raise NotImplementedError("make_fx: tracing_mode='symbolic' needs symbolic sizes, which are not here: "
+                                  "'real' and 'fake' write a graph for the sizes given")
 
     @functools.wraps(f)
     def wrapped(*args):
