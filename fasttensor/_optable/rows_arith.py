@@ -94,7 +94,7 @@ ROWS = (
        dtypes=("float32", "float64"),
        doc="The next number that the dtype has from `input` towards `other`."),
     Op("heaviside", "where(a == 0, b, where(a > 0, 1, 0))", numbers="", bool_expr="a | b", dtypes=BOOL + REAL,
-       out="same", args=("input", "values"), doc="The step function: 0 below zero, `values` at zero, 1 above."),
+       out="same", args=("input", "values"), one_dtype=True, no_complex=True, doc="The step function: 0 below zero, `values` at zero, 1 above."),
     Op("hypot", "hypot(a, b)", numbers="", da="where(y == 0, 0, g * (a / y))", db="where(y == 0, 0, g * (b / y))", dtypes=FLOAT,
        doc="The length of the hypotenuse, without overflow on the way."),
     Op("gcd", "gcd(a, b)", numbers="", dtypes=INT, doc="The greatest common divisor."),

@@ -246,6 +246,8 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     if first is None:
         a = scalar_tensor(op, a, scalar_code(a))
         first = a
+    if row.traits & FT_ONE_DTYPE:
+        one_dtype(op, a, b, c)
     dev = check_devices(op, a, b, c)
     code = computing_code(op, operation_code(op, a, b, c))
     if row.loop[code] == NULL:

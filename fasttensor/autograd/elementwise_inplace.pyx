@@ -6,7 +6,7 @@ from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
 from fasttensor._core.dispatch import backend
-from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_NO_BOOLS, FT_BOOL_FORM
+from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_NO_BOOLS, FT_BOOL_FORM, FT_NO_COMPLEX
 from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires, edge, add_input, set_saved, set_history, is_node, NUMBERS
 from fasttensor.autograd.history cimport check_inplace, inplace_node, rebase
@@ -51,11 +51,13 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
         raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!")
     code = computing_code(op, operation_code(op, self, b, c))
     if row.loop[code] == NULL:
+        if category(code) > category(x.code) and row.promote != 2 and not (code >= COMPLEX64 and row.traits & FT_NO_COMPLEX):
+            cast_error(name, code, x.code)
         unsupported(op, code)
     if x.code >= COMPLEX64 and row.out[code] < COMPLEX64 and row.promote != 2:      # 2: a bool, which is 0 or 1 there
         raise RuntimeError(f"In-place {name_of(op)} is not supported for complex tensors: the values of {describe(x)} would be real; use {name_of(op)}()")
     if category(row.out[code]) > category(x.code) and row.promote != 2:
-        raise RuntimeError(f"{name}: result type {dtype_of(row.out[code]).name} can't be cast to the desired output type {dtype_of(x.code).name}")
+        cast_error(name, row.out[code], x.code)
     if internal_overlap(x):
         raise RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor {describe(x)} refers to a"
                            " single memory location. Please clone() the tensor before performing the operation.")

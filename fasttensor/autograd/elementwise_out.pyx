@@ -4,7 +4,7 @@ from fasttensor._core.tensor cimport *
 from fasttensor._core.iterator cimport broadcast_sizes
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.element cimport scalar_code
-from fasttensor.cpu.elementwise cimport table, ft_op, run_strided, FT_ONE_DTYPE
+from fasttensor.cpu.elementwise cimport table, ft_op, run_strided, FT_ONE_DTYPE, FT_NO_COMPLEX
 from fasttensor.cpu.copy cimport overlaps, apart
 from fasttensor.autograd.recording cimport requires
 from fasttensor.autograd.elementwise cimport *
@@ -57,8 +57,26 @@ cdef object into_out(int op, int nin, object a, object b, object c, const double
     cdef object done = written_directly(op, nin, a, b, c, par, out)
     if done is not None:
         return done
+    if isinstance(out, Tensor):
+        check_cast(op, nin, a, b, c, <Tensor>out)
     return finish_out(op, out, call1(op, a, par, None) if nin == 1 else call2(op, a, b, par, None) if nin == 2
                       else call3(op, a, b, c, par, None), (a, b, c)[:nin])
+
+
+cdef bint check_cast(int op, int nin, object a, object b, object c, Tensor out) except False:
+    """PyTorch refuses an output of another kind before it finds that the operands' dtype is not supported."""
+    cdef int code
+    for v in (a, b, c)[:nin]:
+        if not isinstance(v, Tensor) and scalar_code(v) < 0:
+            return True
+    code = computing_code(op, operation_code(op, a, b, c))
+    if rows[op].loop[code] == NULL and not (code >= COMPLEX64 and rows[op].traits & FT_NO_COMPLEX):
+        if rows[op].same_out:
+            if code != out.code:
+                raise RuntimeError(f"{name_of(op)}: Found dtype {dtype_of(out.code).name} but expected {dtype_of(code).name} for out=")
+        elif category(code) > category(out.code) and rows[op].promote != 2:
+            cast_error(name_of(op), code, out.code)
+    return True
 
 
 cdef object finish_out(int op, object out, Tensor value, tuple operands):

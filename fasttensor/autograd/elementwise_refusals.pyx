@@ -2,7 +2,7 @@
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.element cimport read_element, scalar_code, write_operand
-from fasttensor.cpu.elementwise cimport table, ft_op
+from fasttensor.cpu.elementwise cimport table, ft_op, FT_NO_COMPLEX
 
 cdef const ft_op *rows = table()
 
@@ -15,6 +15,8 @@ cdef object unsupported(int op, int code):
     cdef const char *why = rows[op].refuses[0] if code == BOOL and rows[op].refuses[0] != NULL else rows[op].refuses[1]
     if code <= INT64 and why != NULL:
         raise RuntimeError(f"{name_of(op)}: " + why.decode().format(dtype=repr(dtype_of(code).name)))
+    if code >= COMPLEX64 and rows[op].traits & FT_NO_COMPLEX:
+        raise RuntimeError(f"{name_of(op)} not implemented for complex tensors, got {dtype_of(code).name}")
     raise NotImplementedError(f'"{name_of(op)}" not implemented for {dtype_of(code).name!r}: convert an operand, for example with .float()')
 
 
@@ -33,9 +35,15 @@ cdef bint one_dtype(int op, object a, object b, object c) except False:
     if isinstance(a, Tensor):
         for other in (b, c):
             if isinstance(other, Tensor) and (<Tensor>other).code != (<Tensor>a).code and (other is b or (<Tensor>other).rank):
+                if rows[op].nin == 2:
+                    raise RuntimeError(f"{name_of(op)} is not yet implemented for tensors with different dtypes, got {describe(a)} and {describe(other)}")
                 raise RuntimeError(f"{name_of(op)}: expected dtype {dtype_of((<Tensor>a).code).name} for `{'end' if other is b else 'weight'}` but got"
                                    f" {describe(other)}; convert one with .to()")
     return True
+
+
+cdef bint cast_error(str name, int from_code, int to_code) except False:
+    raise RuntimeError(f"{name}: result type {dtype_of(from_code).name} can't be cast to the desired output type {dtype_of(to_code).name}")
 
 
 cdef bint is_bool(object x) noexcept:

@@ -19,8 +19,8 @@ def fit(out, shape, name, warn=True):
         return
     refuse_read_only(out, name)
     if warn and out.numel():
-        warnings.warn(f"{name}: An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the"
-                      f" required output shape {list(shape)}. This behavior is deprecated: give an output of that shape, or one"
+        warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the"
+                      f" required output shape {list(shape)} of {name}. This behavior is deprecated: give an output of that shape, or one"
                       " without elements, as t.resize_(0) makes it.", UserWarning, stacklevel=4)
     out.resize_(shape)
     written_once(out)

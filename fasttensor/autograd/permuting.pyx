@@ -1,4 +1,6 @@
 """Views with the dimensions in another order, or with dimensions of size 1 added, dropped or expanded."""
+import warnings
+
 from fasttensor._core.tensor cimport Tensor, Node, new_view, alias, wrap_dim, describe
 from fasttensor.autograd.checks cimport integer
 from fasttensor.autograd.views cimport recorded, finish_view, sizes_of, shape_argument, reshape_backward, expand_backward
@@ -105,6 +107,11 @@ def reversed_dims(self):
             [3, 6]])
     """
     cdef Tensor x = <Tensor?>self
+    if x.rank == 0:
+        warnings.warn("Tensor.T is deprecated on 0-D tensors, which it leaves as they are", stacklevel=2)
+    elif x.rank != 2:
+        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated, got "
+                      f"{describe(x)}: `x.mT` transposes batches of matrices, `x.permute(...)` reverses all dimensions", stacklevel=2)
     return permute_to(x, tuple(range(x.rank - 1, -1, -1)))
 
 
@@ -117,6 +124,7 @@ def matrix_transpose(self):
     """
     cdef Tensor x = <Tensor?>self
     if x.rank == 0:
+        warnings.warn("Tensor.mT is deprecated on 0-D tensors, which it leaves as they are", stacklevel=2)
         return permute_to(x, ())
     if x.rank < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.rank}-D tensor: {describe(x)}.")

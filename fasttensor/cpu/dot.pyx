@@ -73,7 +73,7 @@ cdef Tensor dot_plain(Tensor x, Tensor y, bint conj):
     cdef Sum total
     cdef Py_ssize_t i, count = (x.sizes[0] + PIECE - 1) // PIECE
     if x.code == BOOL:
-        raise RuntimeError(f"\"dot\" not implemented for 'Bool': cast {describe(x)} and {describe(y)} to an integer or floating point dtype")
+        raise NotImplementedError(f"\"dot\" not implemented for 'Bool': cast {describe(x)} and {describe(y)} to an integer or floating point dtype")
     out = new_tensor(0, NULL, x.code, x.dev)
     s.code, s.kind, s.conj, s.n = x.code, ft_kind_of(x.code), conj, x.sizes[0]
     s.x, s.xstep, s.y, s.ystep = x.ptr, x.steps[0] * ITEMSIZE[x.code], y.ptr, y.steps[0] * ITEMSIZE[x.code]

@@ -180,8 +180,8 @@ cdef Tensor product(Tensor a, Tensor b, int ta, int tb, Tensor d, object beta, o
     if out.count == 0:
         return cast(out, code)
     if code == BOOL:
-        raise RuntimeError(f"\"addmm_impl_cpu_\" not implemented for 'Bool': cast {describe(a)} and"
-                           f" {describe(b)} to an integer or floating point dtype")
+        raise NotImplementedError(f"\"addmm_impl_cpu_\" not implemented for 'Bool': cast {describe(a)} and"
+                                  f" {describe(b)} to an integer or floating point dtype")
     start_product(&g, code, x.rows, y.cols, x.cols)
     g.a, g.ars, g.acs = x.ptr, x.rs, x.cs
     g.b, g.brs, g.bcs = y.ptr, y.rs, y.cs

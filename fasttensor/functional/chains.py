@@ -1,5 +1,6 @@
 """Products of many matrices, powers, and dot products along a dimension."""
 
+import warnings
 from importlib import import_module
 
 from fasttensor.autograd.checks import int_of, need_tensor
@@ -19,6 +20,7 @@ def chain_matmul(*matrices, out=None):
     """
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
+    warnings.warn("torch.chain_matmul is deprecated. Use torch.linalg.multi_dot instead, which takes a list of tensors.", stacklevel=2)
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for place, m in enumerate(matrices):

@@ -1,5 +1,7 @@
 """Complex numbers: their parts as views, conjugates, adjoints."""
 
+import warnings
+
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import reinterpret
@@ -168,6 +170,8 @@ def _h(self):
     if self.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
                            + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""))
+    if self.ndim == 0:
+        warnings.warn("Tensor.H is deprecated on 0-D tensors. Consider using x.conj()", stacklevel=2)
     return conj(self.t())
 
 

@@ -39,6 +39,10 @@ def clamp(input, min=None, max=None, *, out=None):
         raise NotImplementedError(f"clamp is not supported for complex types: {describe(input, min, max)}")
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     if tensors:
+        if min is not None and max is not None and isinstance(min, Tensor) != isinstance(max, Tensor):
+            bound = min if isinstance(min, Tensor) else max
+            if bound.ndim or bound.requires_grad:           # else it counts as a number
+                raise TypeError(f"clamp(): min and max must both be Tensors or both be Numbers, got {describe(min, max)}")
         if min is not None and max is not None:
             return F["_clamp"](input, min, max, out=out)
         return F["clamp_min"](input, min, out=out) if max is None else F["clamp_max"](input, max, out=out)

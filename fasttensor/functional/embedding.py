@@ -1,4 +1,6 @@
 """Tables of vectors looked up by number: embedding, embedding_bag, one_hot."""
+import warnings
+
 from fasttensor.autograd.checks import flag, int_of, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.index import Embedding
@@ -80,7 +82,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if padding_idx is not None:
         padding_idx = int_of(padding_idx, "embedding_bag", "padding_idx")
     if not isinstance(weight, Tensor) or weight.dtype.itemsize == 8 and not weight.is_floating_point():
-        input, weight = weight, input            # the order of PyTorch's first versions
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed: `embedding_bag(weight, input, ...)` is deprecated, the order is"
+                      " (input, weight, ...)", stacklevel=2)
+        input, weight = weight, input
     check_input(input, weight, "embedding_bag")
     if mode not in MODES:
         raise ValueError(f"embedding_bag(): mode has to be one of sum, mean or max, got {mode!r}")

@@ -1,4 +1,6 @@
 """Tensors put together: cat, stack and the shapes numpy has names for; splitting; products of lists."""
+import warnings
+
 from fasttensor.autograd.checks import flag, int_of
 from fasttensor.autograd.batched import is_inside
 from fasttensor.autograd.outputs import fit
@@ -188,6 +190,8 @@ def meshgrid(*tensors, indexing=None):
             raise RuntimeError(f"meshgrid(): Expected 0D or 1D tensor in the tensor list but got: {description(t)}")
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError(f"meshgrid(): expects all tensors to have the same dtype, got {description(tensors[0])} and {description(t)}")
+    if indexing is None:
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2)
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors[0], tensors[1] = tensors[1], tensors[0]
@@ -215,7 +219,7 @@ def cartesian_prod(*tensors):
             raise RuntimeError(f"cartesian_prod(): Expect a 1D vector, but got {description(t)}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([g.reshape(-1) for g in meshgrid(*tensors)], 1)
+    return stack([g.reshape(-1) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def combinations(input, r=2, with_replacement=False):

@@ -9,12 +9,14 @@ BY_NUMBER = ("none", "mean", "sum")
 def reduction_of(name, reduction, size_average=None, reduce=None):
     """ "none", "mean" or "sum", also from the older flags or PyTorch's internal numbers."""
     if size_average is not None or reduce is not None:
-        warnings.warn("size_average and reduce args will be deprecated, please use reduction=", stacklevel=4)
-        if reduce is False:
-            return "none"
-        return "sum" if size_average is False else "mean"
+        how = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{how}' instead.", stacklevel=3)
+        return how
     if isinstance(reduction, int) and 0 <= reduction < 3:
         return BY_NUMBER[reduction]
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        return "mean"
     if reduction not in BY_NUMBER:
         raise ValueError(f"{name}(): {reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
     return reduction

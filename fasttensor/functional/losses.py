@@ -1,4 +1,6 @@
 """Losses of classification and regression whose heart is a kernel or one elementwise row."""
+import warnings
+
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples
@@ -297,6 +299,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     flag("kl_div", "log_target", log_target)
     check_tensor("kl_div", input, target)
     how = "batchmean" if reduction == "batchmean" else reduction_of("kl_div", reduction, size_average, reduce)
+    if how == "mean" and size_average is None and reduce is None:
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size: 'batchmean' divides by the batch size"
+                      " alone, as the divergence is defined", stacklevel=2)
     loss = FUNCTIONS["_kl_div_log" if log_target else "_kl_div"](input, target)
     if how == "batchmean":
         return loss.sum() / input.size(0) if input.ndim else loss.sum()

@@ -1,5 +1,8 @@
 """Variance and standard deviation, alone and with the mean."""
 
+import math
+import warnings
+
 from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import reduce as rules
@@ -36,7 +39,12 @@ def moment(name, rule, root, with_mean, input, dim, correction, keepdim):
         return complex_moment(name, root, with_mean, input, dim, correction, keepdim)
     if not input.dtype.is_floating_point:
         raise RuntimeError(f"{name}: only support floating point and complex dtypes, got {description(input)}; convert with .float()")
-    return apply(rule, input, wrap_all(input, dim, name), float(correction), keepdim, root, with_mean)
+    dims = wrap_all(input, dim, name)
+    count = input.numel() if dims is None else math.prod(map(input.shape.__getitem__, dims))
+    if count <= correction:
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor: {count} elements and"
+                      f" correction {correction} for {description(input)}", stacklevel=4)
+    return apply(rule, input, dims, float(correction), keepdim, root, with_mean)
 
 
 def complex_moment(name, root, with_mean, input, dim, correction, keepdim):

@@ -4,6 +4,7 @@ Each mode but area is, along every dimension, a table of a few input positions a
 position; fasttensor.cpu.taps makes them.
 """
 import math
+import warnings
 from functools import lru_cache
 
 from fasttensor._core.tensor import Tensor, description
@@ -113,12 +114,17 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return apply(Resample, x, tables).to(input.dtype)
 
 
+def deprecated(name):
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+
+
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """:func:`interpolate` under its older name, with its arguments and errors.
 
     >>> F.upsample(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
+    deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -128,6 +134,7 @@ def upsample_nearest(input, size=None, scale_factor=None):
     >>> F.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
+    deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
@@ -137,4 +144,5 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     >>> F.upsample_bilinear(torch.tensor([[[[1.0, 2.0]]]]), (1, 3))
     tensor([[[[1.0000, 1.5000, 2.0000]]]])
     """
+    deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)

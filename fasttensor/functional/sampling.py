@@ -1,5 +1,6 @@
 """Sampling at the points of a grid, and grids from affine maps: Jaderberg et al., "Spatial Transformer Networks" (2015)."""
 import itertools
+import warnings
 
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
@@ -168,6 +169,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in PADDINGS:
         raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+    if align_corners is None:
+        say_default()
     align = bool(align_corners)
     check(input, grid, mode)
     sizes = list(input.shape[2:])
@@ -212,6 +215,11 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+def say_default():
+    warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners.",
+                  stacklevel=3)
+
+
 def affine_grid(theta, size, align_corners=None):
     """The points that an affine map sends each pixel to, for :func:`grid_sample`.
 
@@ -224,6 +232,11 @@ def affine_grid(theta, size, align_corners=None):
     """
     if not isinstance(theta, Tensor) or not theta.dtype.is_floating_point:
         raise ValueError(f"affine_grid: expected theta to have floating point type, but got {description(theta)}")
+    if align_corners is None:
+        say_default()
+    elif align_corners and 1 in size[2:]:
+        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True: their points are the center",
+                      stacklevel=2)
     nd = len(size) - 2
     if nd not in (2, 3) or theta.dim() != 3 or tuple(theta.shape[1:]) != (nd, nd + 1) or theta.shape[0] != size[0]:
         raise ValueError(f"affine_grid: expected theta [N, 2, 3] for size (N, C, H, W) or [N, 3, 4] for (N, C, D, H, W), "

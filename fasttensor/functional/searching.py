@@ -116,7 +116,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
         test_elements = tensor(test_elements, device=elements.device)
     elements, tests = elements.detach(), test_elements.detach().reshape(-1)
     for t in (elements, tests):
-        if t.is_complex():
+        if t.is_complex() or t.dtype.code == 0:
             raise RuntimeError(f"isin(): Unsupported input type encountered: {description(t)}")
     if tests.numel() == 1:
         found = elements == tests[0]
@@ -164,9 +164,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         raise RuntimeError("searchsorted(): sorted_sequence must have at least one dimension")
     if scalar and edges.dim() != 1:
         raise RuntimeError(f"searchsorted(): input value can be a scalar only when sorted_sequence is 1-d, got {description(edges)}")
-    if not scalar and edges.dtype is not values.dtype:
-        raise RuntimeError(f"searchsorted(): sorted_sequence and input value tensors should have same dtype, but got "
-                           f"{description(edges)} and {description(values)}")
+    common = promote_types(edges.dtype, values.dtype)
+    if common.code == 0 or common.is_complex:
+        raise NotImplementedError(f"searchsorted(): not implemented for {common}, got {description(edges)} and {description(values)}")
     if edges.dim() != 1 and edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError("searchsorted(): sorted_sequence should be 1 dimension or the first N-1 dimensions of sorted_sequence "
                            f"and input value must match, but we got {description(edges)} and {description(values)}")

@@ -10,7 +10,7 @@ from fasttensor.functional.dims import deliver, tensor_argument, wrap
 def implicit_dim(name, ndim):
     """The dimension that old programs meant by leaving it out."""
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-                  stacklevel=3)
+                  stacklevel=4)
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -72,6 +72,8 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     tensor(1.)
     """
     tensor_argument("gumbel_softmax", logits)
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     noise = -(logits.detach() * 0 + 1).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

@@ -1,4 +1,6 @@
 """Small results from whole tensors: trace, cross, vander, cov, corrcoef, equal, allclose, isclose."""
+import warnings
+
 from fasttensor.autograd.batched import all_samples
 from fasttensor.autograd.checks import flag, int_of, optional_tensor, real_number
 from fasttensor.autograd.rule import apply
@@ -12,12 +14,14 @@ __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "
 def trace(input):
     """The sum of the diagonal of a matrix.
 
-    Any dtype; integers and bool give int64. RuntimeError for what is no matrix.
+    Any dtype; integers give int64. RuntimeError for what is no matrix.
 
     >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
     tensor(5)
     """
     need_tensor(input, "trace")
+    if input.dtype.code == 0:
+        raise NotImplementedError(f"trace(): not implemented for {description(input)}: convert with .int()")
     if input.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()} ({description(input)})")
     return input.diagonal().sum()
@@ -46,6 +50,8 @@ def cross(input, other, dim=None, *, axis=None):
         from fasttensor.functional.rearranging import broadcast_tensors
         a, b = broadcast_tensors(input, other)
     if dim is None:
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated: the first dimension of size 3 is taken, where linalg.cross"
+                      " takes the last", stacklevel=3)
         sizes = [d for d, n in enumerate(a.shape) if n == 3]
         if not sizes:
             raise RuntimeError(f"cross: no dimension of size 3 in input {description(input)}")
@@ -54,7 +60,7 @@ def cross(input, other, dim=None, *, axis=None):
     if not a.dim() or a.shape[dim] != 3:
         raise RuntimeError(f"cross: inputs dimension {dim} must have length 3. Got {description(input)} and {description(other)}")
     if a.dtype.name == "bool":
-        return a.logical_and(b) - b         # which says why bools have no difference
+        raise NotImplementedError(f"cross: not implemented for bool, got {description(input)} and {description(other)}: convert with .int()")
     return apply(Cross, a, b, dim)
 
 
@@ -160,6 +166,13 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         norm = total - correction * (w * aweights.reshape(-1)).sum() / total
     else:
         norm = total - correction
+    if not isinstance(norm, (int, float)):
+        few = not norm.is_meta and bool(all_samples(norm.detach() <= 0).any())
+    else:
+        few = norm <= 0
+    if few:
+        warnings.warn(f"cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations, got {correction} for"
+                      f" {description(input)}", stacklevel=3)
     if isinstance(norm, (int, float)):
         norm = x.new_full((), max(norm, 0)).abs()
     else:
@@ -197,7 +210,7 @@ def corrcoef(input):
 
 
 def equal(input, other):
-    """Whether both tensors have the same shape and elements.
+    """Whether both tensors have the same shape and elements, which are compared in their common dtype.
 
     Any dtypes; NaN equals nothing. TypeError for what is no tensor.
 
@@ -209,7 +222,7 @@ def equal(input, other):
     if input.shape != other.shape:
         return False
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"equal(): Expected tensors of one dtype, got {description(input)} and {description(other)}")
+        return bool((input.detach() == other.detach()).all())
     return backend(input).equal(input.detach(), other.detach())
 
 

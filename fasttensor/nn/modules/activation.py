@@ -1,4 +1,6 @@
 """Activations of pieces, and SiLU; smooth ones are in activation_smooth.py, softmax and its kin in softmax.py, attention in attention.py."""
+import warnings
+
 import fasttensor as ft
 
 from .. import functional as F
@@ -63,6 +65,9 @@ class Hardtanh(_Inplace):
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__(inplace)
+        for old, new, given in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
+            if given is not None:
+                warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=2)
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         if self.max_val <= self.min_val:

@@ -1,4 +1,5 @@
 """Modules that hold modules."""
+import warnings
 import operator
 from collections import OrderedDict
 from itertools import islice
@@ -19,6 +20,7 @@ class Container(Module):
     """
 
     def __init__(self, **kwargs):
+        warnings.warn("`nn.Container` is deprecated. Subclass `nn.Module` instead.", FutureWarning, stacklevel=2)
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)

@@ -1,5 +1,6 @@
 """Losses: each takes predictions and targets and gives their mean, sum or, with 'none', every element."""
 import math
+import warnings
 
 from .. import functional as F
 from .._reduction import legacy_get_string
@@ -64,9 +65,15 @@ class NLLLoss(_WeightedLoss):
 class NLLLoss2d(NLLLoss):
     """Deprecated name of NLLLoss, whose shapes it has: scores (N, C, H, W), classes (N, H, W).
 
-    >>> nn.NLLLoss2d()(torch.zeros(1, 2, 1, 1), torch.tensor([[[1]]])).abs()
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True):
+    ...     nn.NLLLoss2d()(torch.zeros(1, 2, 1, 1), torch.tensor([[[1]]])).abs()
     tensor(0.)
     """
+
+    def __init__(self, *args, **kwargs):
+        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead.", FutureWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
 
 
 class CrossEntropyLoss(_WeightedLoss):

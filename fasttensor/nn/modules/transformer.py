@@ -1,5 +1,6 @@
 """The transformer of Vaswani et al., 2017, and its layers."""
 import copy
+import warnings
 from types import BuiltinFunctionType
 
 import fasttensor as ft
@@ -61,6 +62,18 @@ def _get_seq_len(src, batch_first):
     return size[0] if len(size) == 2 else size[1 if batch_first else 0]
 
 
+def _why_not_nested(layer):
+    """What keeps PyTorch from packing padded sequences in such a layer; nothing is packed here, but programs look for the warning."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention, name = layer.self_attn, "encoder_layer.self_attn"
+    reasons = ((layer.norm_first, "encoder_layer.norm_first was True"), (not attention.batch_first, f"{name}.batch_first was not True"),
+               (attention.in_proj_weight is None, f"{name} did not project its inputs at once"),
+               (attention.in_proj_bias is None, f"{name} was passed bias=False"), (layer.norm1.eps != layer.norm2.eps,
+               "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps"), (attention.num_heads % 2 == 1, f"{name}.num_heads is odd"))
+    return next((text for found, text in reasons if found), "")
+
+
 class TransformerEncoder(Module):
     """A stack of `num_layers` copies of an encoder layer.
 
@@ -76,6 +89,9 @@ class TransformerEncoder(Module):
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
         self.use_nested_tensor = False
+        why = _why_not_nested(encoder_layer) if enable_nested_tensor else ""
+        if why:
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         src_key_padding_mask = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask),

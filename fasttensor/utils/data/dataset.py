@@ -145,7 +145,7 @@ class ConcatDataset(Dataset):
     @property
     def cummulative_sizes(self):
         """The former spelling of `cumulative_sizes`."""
-        warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
+        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
         return self.cumulative_sizes
 
     def __getitem__(self, idx):
