@@ -88,7 +88,7 @@ def test_stack_concat_chain_subset():
 
 
 def test_concat_range():
-    with pytest.warns(DeprecationWarning, match="renamed"):
+    with pytest.warns(FutureWarning, match="renamed"):
         assert D.ConcatDataset([[1, 2], [3]]).cummulative_sizes == [2, 3]
     both = D.ConcatDataset([Squares(2), Squares(3)])
     with pytest.raises(IndexError, match="length 5"):

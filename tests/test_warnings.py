@@ -66,3 +66,18 @@ def test_dtypes_are_refused(call, error):
 def test_dtypes_are_compared():
     assert torch.equal(torch.ones(2), torch.ones(2, dtype=torch.int64)) and not torch.equal(torch.full((2,), 1.5), torch.ones(2, dtype=torch.int64))
     assert torch.clamp(torch.arange(3), 0.5, torch.tensor(1)).tolist() == [0.5, 1, 1]
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda: torch.randint(2.5, (2,)), TypeError), (lambda: torch.randint(0, 2.0, (2,)), TypeError), (lambda: F.layer_norm(X, 4), TypeError),
+    (lambda: torch.device("cpu", -5), RuntimeError), (lambda: torch.bernoulli(torch.arange(2)), NotImplementedError),
+])
+def test_arguments_are_refused(call, error):
+    with pytest.raises(error) as caught:
+        call()
+    assert caught.type is error
+
+
+def test_groups_of_an_optimizer_are_apart():
+    p = [torch.nn.Parameter(torch.ones(1)) for _ in range(2)]
+    assert "    weight_decay: 0\n\nParameter Group 1\n" in repr(torch.optim.SGD([{"params": [each]} for each in p], lr=0.1))

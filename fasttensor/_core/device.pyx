@@ -31,6 +31,8 @@ cdef class device:
             if not number.isdigit() or index is not None:
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
+        if isinstance(index, int) and index < 0:
+            raise RuntimeError(f"device(): Device index must not be negative, got {index}")
         self.type, self.index = name, index
 
     def __repr__(self):

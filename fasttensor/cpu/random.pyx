@@ -262,7 +262,7 @@ def bernoulli_tensor_(Tensor out, Tensor p, generator=None):
     cdef Generator g = generator_of(generator)
     cdef bint wide = p.code == FLOAT64
     if not is_float_code(p.code):
-        raise RuntimeError(f"bernoulli_: probabilities must be floating point, got {describe(p)}")
+        raise NotImplementedError(f"bernoulli_: probabilities must be floating point, got {describe(p)}")
     body_for(ft_bernoulli, out, "bernoulli_")
     if out.count == 0:
         return

@@ -62,9 +62,9 @@ def normalized(input, weight, bias, running_mean, running_var, training, momentu
 
 
 def row_shape(name, input, shape, weight, bias):
-    if not hasattr(shape, "__index__") and not isinstance(shape, (tuple, list)):
+    if not isinstance(shape, (tuple, list)):
         raise TypeError(f"{name}(): argument 'normalized_shape' must be tuple of ints, not {type(shape).__name__}")
-    shape = tuple(shape) if not hasattr(shape, "__index__") else (shape,)
+    shape = tuple(shape)
     if not shape:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element,"
                            f" but got normalized_shape = {shape} for {description(input)}")

@@ -151,6 +151,8 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
         low = 0 if low is None else number("randint", "low", low)
     if type(high) is not int:
         high = number("randint", "high", high)
+    if isinstance(low, float) or isinstance(high, float):
+        raise TypeError(f"randint(): arguments 'low' and 'high' must be int, not float: got {low} and {high}")
     made = _fresh("randint", (tuple(size),), named, _int64 if dtype is None and out is None else dtype, device, layout, out)
     fill_from_to(made, low, high, generator)
     if out is None:

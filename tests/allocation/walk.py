@@ -70,7 +70,7 @@ def inplace():
 CASES = {
     "add": lambda: x + x, "broadcast": lambda: m + m[0] * m[:, :1].t(), "exp": lambda: x.exp(), "mixed dtypes": lambda: x.double() + x.half(),
     "strided": lambda: m.t() + m[:, torch.arange(39, -1, -1)], "where": lambda: torch.where(x > 0, x, 0.0), "in place": inplace,
-    "clamp": lambda: x.clamp(-1, x.abs()), "elementwise backward": lambda: grads(lambda t: (t.tanh() * t).exp().sigmoid(), x),
+    "clamp": lambda: x.clamp(-x.abs(), x.abs()), "elementwise backward": lambda: grads(lambda t: (t.tanh() * t).exp().sigmoid(), x),
     "softmax backward": lambda: grads(lambda t: t.softmax(-1), m), "sum": lambda: m.sum(0), "mean": lambda: m.t().mean(1), "var": lambda: m.var(0),
     "norm": lambda: m.norm(dim=1), "max": lambda: m.max(0), "argmax": lambda: m.argmax(), "logsumexp": lambda: m.logsumexp(1),
     "median": lambda: m.median(0), "mode": lambda: m.round().mode(), "prod backward": lambda: grads(lambda t: t.prod(1), m),
