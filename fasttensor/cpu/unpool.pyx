@@ -27,7 +27,7 @@ cdef struct Job:
     int64_t *indices
     Py_ssize_t outs         # indices of a plane
     Py_ssize_t volume       # of a plane that they point into
-    Py_ssize_t bad          # an index outside, -1 if none
+    Py_ssize_t[2] bad       # whether there is an index outside, and which
 
 
 cdef bint inside(const int64_t *indices, Py_ssize_t n, Py_ssize_t volume, Py_ssize_t *bad) noexcept nogil:
@@ -40,7 +40,8 @@ cdef bint inside(const int64_t *indices, Py_ssize_t n, Py_ssize_t volume, Py_ssi
         return True
     for i in range(n):
         if indices[i] < 0 or indices[i] >= volume:
-            bad[0] = indices[i]
+            bad[1] = indices[i]
+            bad[0] = True
     return False
 
 
@@ -70,11 +71,11 @@ cdef void add_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Py_ssize_t i, n = job.outs, v = job.volume
     for i in range(begin, end):
         if job.code == FLOAT32:
-            scatter_plane(<float *>job.x + i * n, job.indices + i * n, n, <float *>job.out + i * v, v, job.add, &job.bad)
+            scatter_plane(<float *>job.x + i * n, job.indices + i * n, n, <float *>job.out + i * v, v, job.add, job.bad)
         elif job.code == FLOAT64:
-            scatter_plane(<double *>job.x + i * n, job.indices + i * n, n, <double *>job.out + i * v, v, job.add, &job.bad)
+            scatter_plane(<double *>job.x + i * n, job.indices + i * n, n, <double *>job.out + i * v, v, job.add, job.bad)
         else:
-            scatter_plane(<int64_t *>job.x + i * n, job.indices + i * n, n, <int64_t *>job.out + i * v, v, job.add, &job.bad)
+            scatter_plane(<int64_t *>job.x + i * n, job.indices + i * n, n, <int64_t *>job.out + i * v, v, job.add, job.bad)
 
 
 cdef void gather_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -82,11 +83,11 @@ cdef void gather_planes(void *context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef Py_ssize_t i, n = job.outs, v = job.volume
     for i in range(begin, end):
         if job.code == FLOAT32:
-            gather_plane(<float *>job.x + i * v, job.indices + i * n, n, <float *>job.out + i * n, v, &job.bad)
+            gather_plane(<float *>job.x + i * v, job.indices + i * n, n, <float *>job.out + i * n, v, job.bad)
         elif job.code == FLOAT64:
-            gather_plane(<double *>job.x + i * v, job.indices + i * n, n, <double *>job.out + i * n, v, &job.bad)
+            gather_plane(<double *>job.x + i * v, job.indices + i * n, n, <double *>job.out + i * n, v, job.bad)
         else:
-            gather_plane(<int64_t *>job.x + i * v, job.indices + i * n, n, <int64_t *>job.out + i * n, v, &job.bad)
+            gather_plane(<int64_t *>job.x + i * v, job.indices + i * n, n, <int64_t *>job.out + i * n, v, job.bad)
 
 
 cdef int work_code(Tensor x, str name) except -1:
@@ -111,13 +112,13 @@ cdef Tensor through(Tensor x, Tensor indices, int nd, tuple sizes, bint scatter,
         job.volume *= sizes[a] if scatter else x.sizes[x.rank - nd + a]
     out = new_tensor(x.rank, dims, code, x.dev)
     job.add = add
-    job.code, job.x, job.out, job.indices, job.bad = code, plain.ptr, out.ptr, <int64_t *>indices.ptr, -1
+    job.code, job.x, job.out, job.indices, job.bad[0] = code, plain.ptr, out.ptr, <int64_t *>indices.ptr, False
     if out.count:
         with nogil:
             parallel_for(out.count // (job.volume if scatter else job.outs), max(1, 32768 // (job.volume + 1)),
                          add_planes if scatter else gather_planes, &job)
-    if job.bad != -1:
-        raise RuntimeError(f"{name}: found an index {job.bad} outside of the {job.volume} positions of a plane")
+    if job.bad[0]:
+        raise RuntimeError(f"{name}: found an index {job.bad[1]} outside of the {job.volume} positions of a plane")
     return cast(out, x.code)
 
 
