@@ -281,3 +281,10 @@ def test_squares_beyond_the_range(dtype, big, tiny):
             want = [abs(a - b) / math.sqrt(2) for a, b in y.tolist()]
             assert y.std(1).tolist() == pytest.approx(want, rel=5e-2 if dtype == "bfloat16" else 1e-5, abs=1e-44)
         assert ft.tensor([big, 0.0], dtype=kind).var() == math.inf and ft.tensor([math.nan, 1.0], dtype=kind).std().isnan()
+
+
+def test_gradients_of_means_have_memory_of_their_own():
+    x = ft.ones(2, 3, 4, requires_grad=True)
+    for mean in (lambda: x.mean(), lambda: x.mean(1).sum(), lambda: x.mean((0, 2), keepdim=True).sum(), lambda: x.mean(-1, keepdim=True).sum()):
+        g, = ft.autograd.grad(mean(), x)
+        assert g.stride() == (12, 4, 1) and g.mul_(2).view(-1).numel() == 24

@@ -81,3 +81,11 @@ def test_arguments_are_refused(call, error):
 def test_groups_of_an_optimizer_are_apart():
     p = [torch.nn.Parameter(torch.ones(1)) for _ in range(2)]
     assert "    weight_decay: 0\n\nParameter Group 1\n" in repr(torch.optim.SGD([{"params": [each]} for each in p], lr=0.1))
+
+
+def test_integers_of_64_bits_beside_bools_are_refused():
+    x = torch.ones(2, dtype=torch.bool)
+    for call in (lambda: x + 2 ** 63, lambda: 2 ** 63 / x, lambda: x == 2 ** 64 - 1, lambda: torch.where(x, 2 ** 63, x)):
+        with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported"):
+            call()
+    assert (x + (2 ** 63 - 1)).tolist() == [-2 ** 63] * 2

@@ -53,6 +53,10 @@ cdef int result_code(object a, object b, object c, int mask) except -1:
         else:
             code = scalar_code(x)
             number = code if number < 0 else promote(number, code)
+    if number == INT64 and combine(dims, zero) == BOOL:
+        for x in (a, b, c):
+            if isinstance(x, int) and x >= 1 << 63:
+                raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, which a bool tensor and {x} would need: convert it")
     return combine(combine(dims, zero), number)
 
 

@@ -38,7 +38,8 @@ cdef object sum_backward(Node node, object grad):
 
 
 cdef object mean_backward(Node node, object grad):
-    return spread(node, <Tensor>(grad / node.par[0]))
+    # divided last: every element has memory of its own, so that programs may write into the gradient
+    return spread(node, <Tensor>grad) / node.par[0]
 
 
 def try_total(x, dim, keepdim, bint mean):

@@ -50,7 +50,8 @@ class Mean(Rule):
 
     @staticmethod
     def backward(ctx, g):
-        return spread(g / max(count_of(ctx.args[0], ctx.args[1]), 1), *ctx.args), None, None, None
+        # divided last, so that every element has memory of its own: programs write into gradients
+        return spread(g, *ctx.args) / max(count_of(ctx.args[0], ctx.args[1]), 1), None, None, None
 
 
 class Nansum(Rule):
