@@ -23,6 +23,15 @@ def masks(pt, kind, shape, keys):
     return pt.randn(1, keys) if kind == "row" else None
 
 
+def same_with_gradients(pt, actual, expected, ours, theirs):
+    assert_close(actual, expected)
+    g = pt.randn_like(expected)
+    expected.backward(g)
+    actual.backward(from_oracle(g))
+    for a, b in zip(ours, theirs):
+        assert_close(a.grad, b.grad, atol=1e-4)
+
+
 @pytest.mark.parametrize("shape, keys, wide", SHAPES)
 @pytest.mark.parametrize("kind", [None, "causal", "bool", "float", "row"])
 def test_against_pytorch(shape, keys, wide, kind):
@@ -35,12 +44,7 @@ def test_against_pytorch(shape, keys, wide, kind):
     ours = [from_oracle(t) for t in (q, k, v)]
     expected = pt.nn.functional.scaled_dot_product_attention(q, k, v, mask, is_causal=kind == "causal")
     actual = F.scaled_dot_product_attention(*ours, None if mask is None else from_oracle(mask), is_causal=kind == "causal")
-    assert_close(actual, expected)
-    g = pt.randn_like(expected)
-    expected.backward(g)
-    actual.backward(from_oracle(g))
-    for a, b in zip(ours, (q, k, v)):
-        assert_close(a.grad, b.grad, atol=1e-4)
+    same_with_gradients(pt, actual, expected, ours, (q, k, v))
 
 
 @pytest.mark.parametrize("strides", ["plain", "heads last", "odd"])
@@ -185,12 +189,7 @@ def test_grouped_heads(dtype, kind, heads, groups, rows, keys):
     options = {"is_causal": kind == "causal", "enable_gqa": True}
     expected = pt.nn.functional.scaled_dot_product_attention(q, k, v, mask, **options)
     actual = F.scaled_dot_product_attention(*ours, None if mask is None else from_oracle(mask), **options)
-    assert_close(actual, expected)
-    g = pt.randn_like(expected)
-    expected.backward(g)
-    actual.backward(from_oracle(g))
-    for a, b in zip(ours, (q, k, v)):
-        assert_close(a.grad, b.grad, atol=1e-4)
+    same_with_gradients(pt, actual, expected, ours, (q, k, v))
 
 
 def test_heads_that_do_not_fit_are_refused():

@@ -288,3 +288,13 @@ def test_gradients_of_means_have_memory_of_their_own():
     for mean in (lambda: x.mean(), lambda: x.mean(1).sum(), lambda: x.mean((0, 2), keepdim=True).sum(), lambda: x.mean(-1, keepdim=True).sum()):
         g, = ft.autograd.grad(mean(), x)
         assert g.stride() == (12, 4, 1) and g.mul_(2).view(-1).numel() == 24
+
+
+def test_a_dimension_has_one_name():
+    x = ft.ones(2, 3)
+    for call in (lambda: x.sum(0, axis=1), lambda: x.mean(0, axis=1), lambda: x.sort(0, axis=1), lambda: x.cumsum(0, axis=1), lambda: x.squeeze(0, axis=1),
+                 lambda: x.unsqueeze(0, axis=1), lambda: ft.cat([x, x], 1, axis=0), lambda: x.softmax(0, axis=1), lambda: ft.fft.fft(x, dim=0, axis=1),
+                 lambda: ft.quantile(x, 0.5, 0, axis=1), lambda: x.topk(1, 0, keepdims=True), lambda: ft.linalg.cross(x.mT, x.mT, dim=0, axis=0)):
+        with pytest.raises(TypeError):
+            call()
+    assert x.median(axis=1, keepdims=True).values.shape == (2, 1) and ft.linalg.vector_norm(x, axis=0, keepdims=True).shape == (1, 3)

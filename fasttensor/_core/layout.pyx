@@ -68,6 +68,11 @@ cdef Tensor ordered(int rank, const Py_ssize_t *sizes, int code, int dev, int n,
     return with_steps(rank, sizes, steps, code, dev)
 
 
+cdef inline int inside_out(int k, int rank) noexcept:
+    """The k-th dimension of images in memory, from the innermost, which is the channels: those of torch.channels_last and _3d."""
+    return 1 if k == 0 else 0 if k == rank - 1 else rank - k
+
+
 cdef bint packed_channels(Tensor x) noexcept:
     """Whether the strides are those of torch.channels_last, or _3d, where there is more than one element."""
     cdef Py_ssize_t run = 1
@@ -75,7 +80,7 @@ cdef bint packed_channels(Tensor x) noexcept:
     if x.rank != 4 and x.rank != 5:
         return False
     for k in range(x.rank):
-        d = 1 if k == 0 else 0 if k == x.rank - 1 else x.rank - k
+        d = inside_out(k, x.rank)
         if x.sizes[d] != 1 and x.steps[d] != run:
             return False
         run *= x.sizes[d]
@@ -138,7 +143,7 @@ cdef bint channels_inside(Tensor x) noexcept:
             if k == 2:
                 size, step = 1, x.sizes[2] * x.steps[2]
         else:
-            d = 1 if k == 0 else 0 if k == x.rank - 1 else x.rank - k
+            d = inside_out(k, x.rank)
             size, step = x.sizes[d], x.steps[d]
         if size == 0 or step < low or (k >= max(x.rank, 4) - 1 and low == x.steps[1]):
             return False
@@ -151,7 +156,7 @@ cdef Tensor empty_images(int rank, const Py_ssize_t *sizes, int code, int dev):
     cdef Py_ssize_t run = 1
     cdef int k, d
     for k in range(rank):
-        d = 1 if k == 0 else 0 if k == rank - 1 else rank - k
+        d = inside_out(k, rank)
         steps[d] = run
         run *= max(sizes[d], 1)
     return with_steps(rank, sizes, steps, code, dev)
@@ -165,7 +170,7 @@ cdef Tensor images_inside(Tensor y):
     if y.dev == BATCHED:
         return y
     for k in range(y.rank):
-        d = 1 if k == 0 else 0 if k == y.rank - 1 else y.rank - k
+        d = inside_out(k, y.rank)
         equal = equal and y.steps[d] == run
         run *= max(y.sizes[d], 1)
     if equal:

@@ -47,6 +47,15 @@ cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
     return int_of(value, name, argument)
 
 
+cdef object named_dim(str name, object dim, object axis):
+    """What was given as `dim` or, by NumPy's name, as `axis`; TypeError for both."""
+    if axis is None:
+        return dim
+    if dim is not None:
+        raise TypeError(f"{name}() got both 'dim' and 'axis', which mean the same: leave one out")
+    return axis
+
+
 cdef double number(object value, str name, str argument) except? -1:
     """A real number from a Python or numpy number or a tensor without dimensions."""
     if type(value) is float or type(value) is int:

@@ -2,7 +2,7 @@
 import warnings
 
 from fasttensor._core.tensor cimport Tensor, Node, new_view, alias, wrap_dim, describe
-from fasttensor.autograd.checks cimport integer
+from fasttensor.autograd.checks cimport integer, named_dim
 from fasttensor.autograd.views cimport recorded, finish_view, sizes_of, shape_argument, reshape_backward, expand_backward
 
 
@@ -179,7 +179,7 @@ def unsqueeze(input, dim=None, *, axis=None):
     cdef Py_ssize_t sizes[65]
     cdef Py_ssize_t steps[65]
     cdef int k, d, rank = x.rank
-    cdef Py_ssize_t at = integer(dim if axis is None else axis, "unsqueeze", "dim")
+    cdef Py_ssize_t at = integer(named_dim("unsqueeze", dim, axis), "unsqueeze", "dim")
     if not -(rank + 1) <= at <= rank:
         raise IndexError(f"unsqueeze: Dimension out of range (expected to be in range of [{-(rank + 1)}, {rank}], but got {at})")
     if at < 0:
@@ -208,8 +208,7 @@ def squeeze(input, dim=None, *, axis=None):
     cdef Py_ssize_t steps[64]
     cdef int d, k = 0
     cdef object dims
-    if axis is not None:
-        dim = axis
+    dim = named_dim("squeeze", dim, axis)
     if dim is None:
         dims = None
     elif isinstance(dim, (tuple, list)):

@@ -6,6 +6,7 @@ functional/reduction.py.
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.tensor cimport Tensor, Node, new_view, wrap_dim, CPU
 from fasttensor._core.dispatch cimport grad_enabled, hook
+from fasttensor.autograd.checks cimport named_dim
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.cpu.reduce_driver cimport total
 
@@ -82,8 +83,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     tensor([4, 6])
     """
     cdef object got
-    if axis is not None:
-        dim = axis
+    dim = named_dim("sum", dim, axis)
     if keepdims is not None:
         keepdim = keepdims
     if dtype is None and out is None:
@@ -101,8 +101,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     tensor(3.)
     """
     cdef object got
-    if axis is not None:
-        dim = axis
+    dim = named_dim("mean", dim, axis)
     if keepdims is not None:
         keepdim = keepdims
     if dtype is None and out is None:

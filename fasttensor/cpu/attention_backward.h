@@ -1,4 +1,4 @@
-/* Gradients of attention; included once a type by attention_kernels.h after attention_blocks.h. The weights are computed
+/* Gradients of attention; included by attention_type.h after attention_blocks.h. The weights are computed
  * again, block by block, as in forward. */
 
 /* A block of n keys from j by the rows from i of one head of q. */

@@ -1,4 +1,4 @@
-/* The bodies of parallel_for; included once a type by attention_kernels.h after attention_softmax.h. */
+/* The bodies of parallel_for; included by attention_type.h after attention_softmax.h. */
 
 /* C = alpha A B, added to C if `add`; rows of B and C are contiguous. */
 static void NAME(product)(const ft_kernel *kern, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const T *a, ptrdiff_t ars, ptrdiff_t acs,

@@ -69,22 +69,7 @@ static inline ptrdiff_t attention_place(const attention_operand *x, const attent
 #define FT_MAX(a, b) _mm512_max_ps((__m512)(a), (__m512)(b))
 #define FT_SCALE(a, b) _mm512_scalef_ps((__m512)(a), (__m512)(b))
 #define FT_HUGE FLT_MAX
-#include "attention_softmax.h"
-#include "attention_blocks.h"
-#include "attention_backward.h"
-#undef T
-#undef FT_INT
-#undef NAME
-#undef FT_LANES
-#undef FT_MANTISSA
-#undef FT_ROUND
-#undef FT_LOWEST
-#undef FT_POWERS
-#undef FT_LOG
-#undef FT_ONE
-#undef FT_MAX
-#undef FT_SCALE
-#undef FT_HUGE
+#include "attention_type.h"
 #define T double
 #define FT_INT int64_t
 #define NAME(x) attention_##x##_f64
@@ -100,20 +85,5 @@ static inline ptrdiff_t attention_place(const attention_operand *x, const attent
 #define FT_MAX(a, b) _mm512_max_pd((__m512d)(a), (__m512d)(b))
 #define FT_SCALE(a, b) _mm512_scalef_pd((__m512d)(a), (__m512d)(b))
 #define FT_HUGE DBL_MAX
-#include "attention_softmax.h"
-#include "attention_blocks.h"
-#include "attention_backward.h"
-#undef T
-#undef FT_INT
-#undef NAME
-#undef FT_LANES
-#undef FT_MANTISSA
-#undef FT_ROUND
-#undef FT_LOWEST
-#undef FT_POWERS
-#undef FT_LOG
-#undef FT_ONE
-#undef FT_MAX
-#undef FT_SCALE
-#undef FT_HUGE
+#include "attention_type.h"
 #endif

@@ -1,4 +1,4 @@
-/* The softmax of blocks of scores; included once a type by attention_kernels.h. */
+/* The softmax of blocks of scores; included by attention_type.h. */
 typedef T NAME(vec) __attribute__((vector_size(64)));
 typedef T NAME(uvec) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
 typedef FT_INT NAME(ivec) __attribute__((vector_size(64)));

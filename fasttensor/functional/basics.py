@@ -5,6 +5,7 @@ from fasttensor.autograd import basic_index, copying, cutting, permuting, reinte
 from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import check_tensor, describe
+from fasttensor.functional.dims import numpy_axis
 
 VIEWS = {**views.METHODS, **permuting.METHODS, **cutting.METHODS}
 FREE = ("reshape", "flatten", "ravel", "unflatten", "permute", "transpose", "swapaxes", "swapdims", "t", "movedim", "moveaxis",
@@ -155,7 +156,7 @@ class Split(Rule):
         return cat(parts, ctx.dim), None, None
 
 
-def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
+def split_with_sizes(input, split_sizes, dim=0, **names):
     """Consecutive parts of these sizes along a dimension, a tuple of views.
 
     Raises RuntimeError for negative sizes, or ones that do not add up to the dimension's, IndexError for a dimension out of range.
@@ -163,8 +164,8 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
     >>> torch.split_with_sizes(torch.arange(5), [2, 3])
     (tensor([0, 1]), tensor([2, 3, 4]))
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("split_with_sizes", names, dim, 0)
     need_tensor(input, "split_with_sizes", "input", 1)
     d = _wrap(input, dim, "split")
     if any(n < 0 for n in split_sizes):
@@ -198,14 +199,14 @@ def split(tensor, split_size_or_sections, dim=0):
     return apply(Split, tensor, d, tuple([n] * (length // n) + ([length % n] if length % n else [])))
 
 
-def unsafe_split(input, split_size, dim=0, *, axis=None):
+def unsafe_split(input, split_size, dim=0, **names):
     """:func:`split` by one size, under the name of the operator that PyTorch makes of it.
 
     >>> torch.unsafe_split(torch.arange(5), 3)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("unsafe_split", names, dim, 0)
     need_tensor(input, "unsafe_split", "input", 1)
     return split(input, split_size, dim)
 
@@ -218,7 +219,7 @@ _split_method.__name__ = _split_method.__qualname__ = "split"       # in errors
 _split_method.__doc__ = split.__doc__
 
 
-def chunk(input, chunks, dim=0, *, axis=None):
+def chunk(input, chunks, dim=0, **names):
     """At most `chunks` parts of equal size (the last may be smaller) along a dimension, a tuple of views.
 
     Raises RuntimeError for chunks below 1 and for a 0-d tensor, IndexError for a dimension out of range.
@@ -226,8 +227,8 @@ def chunk(input, chunks, dim=0, *, axis=None):
     >>> torch.chunk(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("chunk", names, dim, 0)
     need_tensor(input, "chunk")
     chunks = int_of(chunks, "chunk", "chunks", 2)
     if chunks <= 0:
@@ -259,14 +260,14 @@ class Unbind(Rule):
         return stack([zeros(known.shape, dtype=known.dtype, device=known.device) if g is None else g for g in grads], ctx.dim), None
 
 
-def unbind(input, dim=0, *, axis=None):
+def unbind(input, dim=0, **names):
     """All indices of a dimension, which is dropped, a tuple of views. Raises IndexError for a 0-d tensor or a dimension out of range.
 
     >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("unbind", names, dim, 0)
     need_tensor(input, "unbind")
     if input.ndim == 0:
         raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions, got {describe(input)}")

@@ -7,6 +7,7 @@ from fasttensor.autograd.checks import int_of, need_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Unit
 from fasttensor.functional.common import give
+from fasttensor.functional.dims import numpy_axis
 from fasttensor.functional.matmul import check_dtypes, check_tensors, matmul, mm, show
 
 __all__ = ["chain_matmul", "matrix_power"]
@@ -95,7 +96,7 @@ def in_order(tensors, cut, i, j):
     return mm(in_order(tensors, cut, i, cut[i, j]), in_order(tensors, cut, cut[i, j] + 1, j))
 
 
-def vecdot(x, y, *, dim=-1, out=None, axis=None):
+def vecdot(x, y, *, dim=-1, out=None, **names):
     """Dot products of vectors along `dim`, the first conjugated; the other dimensions broadcast.
 
     dtypes: any numeric one, the same of both; the result lacks `dim`. RuntimeError for unlike dtypes and shapes that do not broadcast.
@@ -103,8 +104,8 @@ def vecdot(x, y, *, dim=-1, out=None, axis=None):
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("vecdot", names, dim, -1)
     dim = int_of(dim, "vecdot", "dim")
     check_tensors("linalg.vecdot", x, y)
     if not (x.is_floating_point() or x.is_complex()):

@@ -4,7 +4,7 @@ from fasttensor.autograd.checks import flag, tensor_argument, wrap
 from fasttensor.functional.common import give
 
 # What the families import from here, some of it compiled.
-__all__ = ["deliver", "flag", "numpy_dim", "numpy_names", "require_float", "require_size", "tensor_argument", "wrap", "wrap_all"]
+__all__ = ["deliver", "flag", "numpy_axis", "numpy_dim", "numpy_names", "require_float", "require_size", "tensor_argument", "wrap", "wrap_all"]
 
 
 def wrap_all(x, dim, name):
@@ -23,10 +23,10 @@ def wrap_all(x, dim, name):
     return dims if dims and x.ndim else None
 
 
-def numpy_names(name, given, dim, keepdim=False):
-    """dim and keepdim out of the keywords `axis` and `keepdims`."""
+def numpy_names(name, given, dim, keepdim=False, default=None):
+    """dim and keepdim out of the keywords `axis` and `keepdims`; a `dim` of None, () or the default was not given."""
     for key, value in given.items():
-        if key == "axis" and (dim is None or dim == ()):
+        if key == "axis" and (dim is None or dim == () or dim == default):
             dim = value
         elif key == "keepdims" and keepdim is False:
             keepdim = value
@@ -37,11 +37,16 @@ def numpy_names(name, given, dim, keepdim=False):
     return dim, keepdim
 
 
-def numpy_dim(name, given, dim):
-    """A dimension that is required, as `dim` or as the keyword `axis`."""
+def numpy_axis(name, given, dim, default=None):
+    """A dimension out of the keyword `axis`, of a function that has no `keepdim`."""
     if "keepdims" in given:
         raise TypeError(f"{name}() got an unexpected keyword argument 'keepdims'")
-    dim = numpy_names(name, given, dim)[0]
+    return numpy_names(name, given, dim, False, default)[0]
+
+
+def numpy_dim(name, given, dim):
+    """A dimension that is required, as `dim` or as the keyword `axis`."""
+    dim = numpy_axis(name, given, dim)
     if dim is None:
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim'")
     return dim

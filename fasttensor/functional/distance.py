@@ -6,7 +6,7 @@ from fasttensor.autograd.rules.distance import Cdist, DirectCdist, Pdist
 from fasttensor.autograd.rules.reduce import Norm
 from fasttensor.functional.common import check_tensor, in_place, refuse_shared
 from fasttensor.functional.view_copies import broadcast_shapes
-from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
+from fasttensor.functional.dims import deliver, numpy_axis, require_float, tensor_argument, wrap_all
 
 __all__ = ["norm", "dist", "renorm", "cdist", "pdist", "cosine_similarity", "pairwise_distance"]
 
@@ -98,7 +98,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     return deliver("renorm", out, input * factor, True)
 
 
-def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, axis=None):
+def cosine_similarity(x1, x2, dim=1, eps=1e-8, **names):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, shapes broadcast.
 
     The result lacks `dim`. dtypes: floating point, promoted. RuntimeError where shapes do not broadcast, IndexError for a dimension out of range.
@@ -106,8 +106,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, axis=None):
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("cosine_similarity", names, dim, 1)
     dim = int_of(dim, "cosine_similarity", "dim")
     check_tensor("cosine_similarity", x1, x2)
     for name, x in (("x1", x1), ("x2", x2)):

@@ -4,7 +4,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.fft import FftC2C, FftC2R, FftR2C
 from fasttensor.functional.creation import need_pinning, only_strided
-from fasttensor.functional.dims import deliver, tensor_argument
+from fasttensor.functional.dims import deliver, numpy_axis, tensor_argument
 from fasttensor.functional.padding import constant_pad_nd
 from fasttensor.functional.ranges import arange
 
@@ -135,24 +135,24 @@ def c2r(name, x, s, dim, norm, forward, out):
 def one(kind, name, forward, doc):
     full = "fft_" + name
 
-    def transform(input, n=None, dim=-1, norm=None, *, out=None, axis=None):
-        return kind(full, input, None if n is None else (n,), (dim if axis is None else axis,), norm, forward, out)
+    def transform(input, n=None, dim=-1, norm=None, *, out=None, **names):
+        return kind(full, input, None if n is None else (n,), (numpy_axis(name, names, dim, -1) if names else dim,), norm, forward, out)
     return named(transform, name, doc + " over one dimension, cut or filled with zeros to `n` values.")
 
 
 def two(kind, name, forward, doc):
     full = "fft_" + name
 
-    def transform(input, s=None, dim=(-2, -1), norm=None, *, out=None, axis=None):
-        return kind(full, input, s, dim if axis is None else axis, norm, forward, out)
+    def transform(input, s=None, dim=(-2, -1), norm=None, *, out=None, **names):
+        return kind(full, input, s, numpy_axis(name, names, dim, (-2, -1)) if names else dim, norm, forward, out)
     return named(transform, name, doc + " over two dimensions of sizes `s`.")
 
 
 def many(kind, name, forward, doc):
     full = "fft_" + name
 
-    def transform(input, s=None, dim=None, norm=None, *, out=None, axis=None):
-        return kind(full, input, s, dim if axis is None else axis, norm, forward, out)
+    def transform(input, s=None, dim=None, norm=None, *, out=None, **names):
+        return kind(full, input, s, numpy_axis(name, names, dim) if names else dim, norm, forward, out)
     return named(transform, name, doc + " over the dimensions `dim` (all) of sizes `s`.")
 
 
@@ -203,7 +203,7 @@ def shifted(name, input, dim, sign):
     return input.roll([input.shape[d] // 2 if sign > 0 else (input.shape[d] + 1) // 2 for d in dims], dims)
 
 
-def fftshift(input, dim=None, *, axis=None):
+def fftshift(input, dim=None, **names):
     """Moves frequency 0 to the middle.
 
     Any dtype, over all dimensions or `dim` (an int or a tuple); a copy. IndexError for a dimension out of range.
@@ -211,10 +211,10 @@ def fftshift(input, dim=None, *, axis=None):
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    return shifted("fft_fftshift", input, dim if axis is None else axis, 1)
+    return shifted("fft_fftshift", input, numpy_axis("fft_fftshift", names, dim) if names else dim, 1)
 
 
-def ifftshift(input, dim=None, *, axis=None):
+def ifftshift(input, dim=None, **names):
     """The inverse of `fftshift`.
 
     Any dtype, over all dimensions or `dim` (an int or a tuple); a copy. IndexError for a dimension out of range.
@@ -222,7 +222,7 @@ def ifftshift(input, dim=None, *, axis=None):
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
     """
-    return shifted("fft_ifftshift", input, dim if axis is None else axis, -1)
+    return shifted("fft_ifftshift", input, numpy_axis("fft_ifftshift", names, dim) if names else dim, -1)
 
 
 def frequencies(name, values, n, d, dtype, device, requires_grad, out):

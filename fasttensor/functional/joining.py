@@ -10,6 +10,7 @@ from fasttensor.autograd.index_arguments import join_arguments
 from fasttensor.autograd.reinterpret import result_type
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, tensor_list, wrap
 from fasttensor.functional.common import can_hold, need_room
+from fasttensor.functional.dims import numpy_axis
 
 # Empty sections beyond this number end in an error rather than in hours and the end of memory.
 MOST_EMPTY = 2 ** 24
@@ -18,7 +19,7 @@ __all__ = ["cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_sta
            "cartesian_prod", "combinations", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"]
 
 
-def cat(tensors, dim=0, *, axis=None, out=None):
+def cat(tensors, dim=0, *, out=None, **names):
     """The tensors joined along an existing dimension, in their promoted dtype.
 
     All shapes must agree apart from dim; a 1-d tensor without elements fits everything. RuntimeError otherwise.
@@ -26,7 +27,9 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
-    tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "cat", 0)
+    if names:
+        dim = numpy_axis("cat", names, dim, 0)
+    tensors, dim, code = join_arguments(tensors, dim, "cat", 0)
     return apply(Cat, dim, code, *tensors) if out is None else into(out, Cat, tensors, dim, code, "cat")
 
 
@@ -44,13 +47,13 @@ def into(out, rule, tensors, dim, code, name):
     return deliver(out, made, name)
 
 
-def concat(tensors, dim=0, *, axis=None, out=None):
+def concat(tensors, dim=0, *, out=None, **names):
     """The tensors joined along an existing dimension: :func:`cat` under another name, with its rules and errors.
 
     >>> torch.concat((torch.tensor([1, 2]), torch.tensor([3])))
     tensor([1, 2, 3])
     """
-    return cat(tensors, dim if axis is None else axis, out=out)
+    return cat(tensors, dim, out=out, **names)
 
 
 def concatenate(tensors, axis=0, *, dim=None, out=None):
@@ -62,7 +65,7 @@ def concatenate(tensors, axis=0, *, dim=None, out=None):
     return cat(tensors, axis if dim is None else dim, out=out)
 
 
-def stack(tensors, dim=0, *, axis=None, out=None):
+def stack(tensors, dim=0, *, out=None, **names):
     """The tensors, all of one shape, joined along a new dimension.
 
     Any dtypes, promoted; the result has the number of tensors along `dim`. Raises RuntimeError for unlike shapes and for no tensors at all.
@@ -71,7 +74,9 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     tensor([[1, 3],
             [2, 4]])
     """
-    tensors, dim, code = join_arguments(tensors, dim if axis is None else axis, "stack", 1)
+    if names:
+        dim = numpy_axis("stack", names, dim, 0)
+    tensors, dim, code = join_arguments(tensors, dim, "stack", 1)
     return apply(Stack, dim, code, *tensors) if out is None else into(out, Stack, tensors, dim, code, "stack")
 
 
@@ -277,7 +282,7 @@ def combined_positions(x, r, with_replacement):
     return rows
 
 
-def tensor_split(input, indices_or_sections, dim=0, *, axis=None):
+def tensor_split(input, indices_or_sections, dim=0, **names):
     """Views of input along dim: n nearly equal ones for an int, or cut at the given positions.
 
     Any dtype; a tuple. Raises RuntimeError for a number below 1 and for a 0-d tensor.
@@ -285,8 +290,8 @@ def tensor_split(input, indices_or_sections, dim=0, *, axis=None):
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), 2)
     (tensor([1, 2]), tensor([3]))
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("tensor_split", names, dim, 0)
     need_tensor(input, "tensor_split")
     if input.dim() == 0:
         raise RuntimeError("tensor_split(): expected at least a 1-dimensional tensor, but got a tensor with 0 dims")

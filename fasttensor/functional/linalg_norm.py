@@ -1,14 +1,14 @@
 """The norms of ``linalg``: of vectors, of matrices, and the one that chooses between them."""
 from fasttensor._core.tensor import description
 from fasttensor.autograd.checks import flag, int_of
-from fasttensor.functional.dims import deliver, require_float, tensor_argument, wrap_all
+from fasttensor.functional.dims import deliver, numpy_names, require_float, tensor_argument, wrap_all
 from fasttensor.functional.distance import INF, vector
 
 __all__ = ["nuclear_norm", "frobenius_norm", "norm_except_dim"]
 METHODS = {}
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, **names):
     """(sum |x|^ord)^(1/ord) over all elements or `dim`; inf, -inf and 0 are the largest, the smallest and the count of nonzeros.
 
     Shape: `dim` dropped, or with keepdim of size 1. dtypes: floating point or complex, which gives its real dtype, or `dtype`. Raises
@@ -17,15 +17,13 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, axis
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("vector_norm", names, dim, keepdim)
     flag("vector_norm", "keepdim", keepdim)
     return vector("linalg.vector_norm", x, ord, dim, keepdim, dtype, out)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None, **names):
     """Norm of matrices over two dimensions: "fro", "nuc", 1, -1, inf, -inf (sums of columns or rows), 2, -2 (singular values).
 
     Shape (..., m, n) to (...), or with keepdim (..., 1, 1). dtypes: floating point or complex, which gives its real dtype. Raises RuntimeError
@@ -34,10 +32,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("matrix_norm", names, dim, keepdim, (-2, -1))
     flag("matrix_norm", "keepdim", keepdim)
     name = "linalg.matrix_norm"
     tensor_argument(name, A)
@@ -79,16 +75,14 @@ def singular_values(A, rows, columns):
     return linalg.svdvals(A.permute(order))
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None, axis=None, keepdims=None):
+def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None, **names):
     """The 2-norm of all elements without `ord`; else a vector norm over one dimension or a matrix norm over two.
 
     >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
     tensor(4.)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("norm", names, dim, keepdim)
     flag("norm", "keepdim", keepdim)
     tensor_argument("linalg.norm", A)
     if ord is None:
@@ -104,7 +98,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None, axis=Non
     return vector("linalg.norm", A, ord, dims, keepdim, dtype, out)
 
 
-def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None, axis=None, keepdims=None):
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None, **names):
     """The sum of the singular values of matrices over two dimensions.
 
     Shape (m, n) to a number, or (..., m, n) with two `dim` to (...). dtypes: floating point or complex, which gives its real dtype.
@@ -112,10 +106,8 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None, axis=None, kee
     >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("nuclear_norm", names, dim, keepdim, (-2, -1))
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 

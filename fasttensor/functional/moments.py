@@ -88,7 +88,7 @@ def std(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, o
     return deliver("std", out, moment("std", rules.Std, True, False, input, dim, correction, keepdim))
 
 
-def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, axis=None, keepdims=None):
+def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, **names):
     """(variance, mean) in one go.
 
     Both have the shape of :func:`var`, whose arguments, dtypes and errors these are.
@@ -96,17 +96,15 @@ def var_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("var_mean", names, dim, keepdim)
     if unbiased is not None:
         flag("var_mean", "unbiased", unbiased)
     dim, correction, keepdim = moment_arguments("var_mean", args, dim, unbiased, correction, keepdim)
     return moment("var_mean", rules.VarMean, False, True, input, dim, correction, keepdim)
 
 
-def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, axis=None, keepdims=None):
+def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=False, **names):
     """(standard deviation, mean) in one go.
 
     Both have the shape of :func:`var`, whose arguments, dtypes and errors these are.
@@ -114,10 +112,8 @@ def std_mean(input, *args, dim=None, unbiased=None, correction=None, keepdim=Fal
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("std_mean", names, dim, keepdim)
     if unbiased is not None:
         flag("std_mean", "unbiased", unbiased)
     dim, correction, keepdim = moment_arguments("std_mean", args, dim, unbiased, correction, keepdim)

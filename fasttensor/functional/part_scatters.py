@@ -4,6 +4,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import ViewScatter
 from fasttensor.functional.arguments import need_tensor, with_out, wrap
 from fasttensor.functional.common import check_tensor
+from fasttensor.functional.dims import numpy_axis
 
 __all__ = ["diagonal_scatter", "select_scatter", "slice_scatter", "as_strided_scatter"]
 
@@ -46,7 +47,7 @@ def select_scatter(input, src, dim, index):
 
 
 @with_out
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, **names):
     """A copy of input in which the slice start:end:step along dim is src.
 
     Any dtype; `src` has the slice's shape: RuntimeError else.
@@ -54,8 +55,8 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None)
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
     tensor([0., 1., 1.])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("slice_scatter", names, dim, 0)
     if start is not None:
         start = int_of(start, "slice_scatter", "start")
     if end is not None:

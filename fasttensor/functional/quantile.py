@@ -5,7 +5,7 @@ from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.rule import apply, needs_history
 from fasttensor.autograd.rules.reduce import Pick, Select
 from fasttensor.functional.common import need_out, refuse_shared
-from fasttensor.functional.dims import deliver, flag, require_size, tensor_argument, wrap
+from fasttensor.functional.dims import deliver, flag, numpy_names, require_size, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
 __all__ = ["quantile", "nanquantile", "mode"]
@@ -75,7 +75,7 @@ def between(ordered, rank, d, how):
     return low.lerp(high, weight)
 
 
-def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None, axis=None, keepdims=None):
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None, **names):
     """The q-th quantiles of input, flattened or along `dim`; several q add a leading dimension. NaN spreads.
 
     `q`: a number, or a 0-d or 1-d tensor of input's dtype, from 0 to 1; `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
@@ -84,14 +84,12 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
     >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.25)
     tensor(1.5000)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("quantile", names, dim, keepdim)
     return compute("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None, axis=None, keepdims=None):
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None, **names):
     """``quantile`` of what is not NaN.
 
     Arguments, shapes, dtypes and errors are those of :func:`quantile`; of a row of NaN alone it is NaN.
@@ -99,14 +97,12 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
     >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("nanquantile", names, dim, keepdim)
     return compute("nanquantile", input, q, dim, keepdim, interpolation, out, True)
 
 
-def mode(input, dim=-1, keepdim=False, *, out=None, axis=None, keepdims=None):
+def mode(input, dim=-1, keepdim=False, *, out=None, **names):
     """(values, indices) of the most frequent value along `dim`, the smallest of equally frequent ones.
 
     Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Any real dtype. IndexError for a dimension out of range.
@@ -114,10 +110,8 @@ def mode(input, dim=-1, keepdim=False, *, out=None, axis=None, keepdims=None):
     >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
     tensor(3)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("mode", names, dim, keepdim, -1)
     flag("mode", "keepdim", keepdim)
     tensor_argument("mode", input)
     if input.dtype.is_complex:

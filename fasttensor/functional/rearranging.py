@@ -4,6 +4,7 @@ from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu
 from fasttensor.functional.common import need_room
+from fasttensor.functional.dims import numpy_axis
 from fasttensor.functional.arguments import (Tensor, backend, description, in_place, ints, need_tensor, with_out,
                                              wrap, wrap_many)
 
@@ -148,7 +149,7 @@ def tile(input, *args, dims=None):
     return repeat(input, [1] * (input.dim() - len(dims)) + dims)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None):
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, **names):
     """Each element (slice along dim) repeated `repeats` times in a row: an int, or one number each.
 
     With one argument: 0 input[0] times, 1 input[1] times, and so on.
@@ -156,8 +157,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=N
     >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([2, 1]))
     tensor([5, 5, 6])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("repeat_interleave", names, dim)
     need_tensor(input, "repeat_interleave")
     total = -1 if output_size is None else output_size
     if repeats is None:

@@ -5,7 +5,7 @@ from fasttensor.autograd.checks import int_of, optional_tensor
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import scan as rules
 from fasttensor.functional.common import in_place, refuse_shared
-from fasttensor.functional.dims import deliver, numpy_dim, require_float, tensor_argument, wrap
+from fasttensor.functional.dims import deliver, numpy_axis, numpy_dim, require_float, tensor_argument, wrap
 from fasttensor.functional.results import RESULTS
 
 __all__ = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid",
@@ -105,7 +105,7 @@ def logcumsumexp(input, dim=None, *, out=None, **names):
     return deliver("logcumsumexp", out, apply(rules.Logcumsumexp, input, wrap(input, dim, "logcumsumexp"), False), True)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=None):
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, **names):
     """Differences of neighbours along `dim`, n times; bool is compared with `!=`.
 
     One element less along `dim` each time; `prepend` and `append` are joined to the input first. Any dtype. RuntimeError for a 0-d input.
@@ -113,8 +113,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=None):
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("diff", names, dim, -1)
     n = int_of(n, "diff", "n")
     optional_tensor(prepend, "diff", "prepend", 4)
     optional_tensor(append, "diff", "append", 5)
@@ -163,7 +163,7 @@ def neighbour_means(y, d, n):
     return (y.narrow(d, min(1, n), max(n - 1, 0)) + y.narrow(d, 0, max(n - 1, 0))) / 2
 
 
-def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
+def trapezoid(y, x=None, *, dx=None, dim=-1, **names):
     """Integral along `dim` by the trapezoidal rule, over points x or steps dx.
 
     The result lacks `dim`. Any numeric dtype. RuntimeError where both `x` and `dx` are given, or x does not fit.
@@ -171,8 +171,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("trapezoid", names, dim, -1)
     optional_tensor(x, "trapezoid", "x", 2)
     tensor_argument("trapezoid", y)
     d = wrap(y, dim, "trapezoid")
@@ -188,7 +188,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
     return (neighbour_means(y, d, n) * width).sum(d)
 
 
-def trapz(y, x=None, *, dx=None, dim=-1, axis=None):
+def trapz(y, x=None, *, dx=None, dim=-1, **names):
     """The older name of ``trapezoid``.
 
     Arguments, shapes and errors are those of :func:`trapezoid`.
@@ -196,20 +196,20 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None):
     >>> torch.trapz(torch.tensor([1.0, 2.0]))
     tensor(1.5000)
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("trapz", names, dim, -1)
     optional_tensor(x, "trapz", "x", 2)
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
-def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, **names):
     """Running integral along `dim` by the trapezoidal rule: one element less than y.
 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("cumulative_trapezoid", names, dim, -1)
     optional_tensor(x, "cumulative_trapezoid", "x", 2)
     tensor_argument("cumulative_trapezoid", y)
     d = wrap(y, dim, "cumulative_trapezoid")
@@ -218,7 +218,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None):
     return (pairs * spacing("cumulative_trapezoid", y, x, dx, d)).cumsum(d)
 
 
-def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
+def gradient(input, *, spacing=None, dim=None, edge_order=1, **names):
     """Estimated derivative along each of `dim`: central differences inside, one-sided at the ends.
 
     `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
@@ -229,8 +229,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))[0]
     tensor([3., 4., 5.])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("gradient", names, dim)
     edge_order = int_of(edge_order, "gradient", "edge_order")
     tensor_argument("gradient", input)
     dims = list(range(input.ndim)) if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)

@@ -4,7 +4,7 @@ import warnings
 from fasttensor._core.tensor import description
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.softmax import LogSoftmax, Softmax
-from fasttensor.functional.dims import deliver, tensor_argument, wrap
+from fasttensor.functional.dims import deliver, numpy_axis, tensor_argument, wrap
 
 
 def implicit_dim(name, ndim):
@@ -90,8 +90,9 @@ def _needs_dim(function):
     """`function` as torch and Tensor have it: `dim` is required, and the dtype comes third."""
     name = function.__name__
 
-    def of_dim(input, dim=None, dtype=None, *, out=None, axis=None):
-        dim = dim if axis is None else axis
+    def of_dim(input, dim=None, dtype=None, *, out=None, **names):
+        if names:
+            dim = numpy_axis(name, names, dim)
         if dim is None:
             raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not NoneType")
         return function(input, dim, 3, dtype, out=out)

@@ -3,7 +3,7 @@ from fasttensor.autograd.checks import topk_arguments, int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
 from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, refuse_shared, RESULTS, with_out, wrap
-from fasttensor.functional.dims import flag
+from fasttensor.functional.dims import flag, numpy_axis, numpy_names
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
 
@@ -16,7 +16,7 @@ def pair(name, values, indices):
     return RESULTS[name](values, indices)
 
 
-def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
+def sort(input, dim=-1, descending=False, stable=False, *, out=None, **names):
     """(values, indices) of input sorted along dim.
 
     NaN counts as the greatest value. The order of equal elements is kept with `stable`, and for all dtypes of
@@ -26,8 +26,8 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("sort", names, dim, -1)
     if stable:
         flag("sort", "stable", stable)
     need_tensor(input, "sort")
@@ -38,21 +38,21 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     return made if out is None else deliver(out, made, "sort", True)
 
 
-def sort_method(self, dim=-1, descending=False, *, stable=False, axis=None):
-    return sort(self, dim if axis is None else axis, descending, stable)
+def sort_method(self, dim=-1, descending=False, *, stable=False, **names):
+    return sort(self, dim, descending, stable, **names)
 
 
 sort_method.__doc__ = sort.__doc__
 
 
-def argsort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
+def argsort(input, dim=-1, descending=False, stable=False, *, out=None, **names):
     """The indices that sort input along dim: int64 of input's shape.
 
     >>> torch.argsort(torch.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("argsort", names, dim, -1)
     flag("argsort", "stable", stable)
     need_tensor(input, "argsort")
     flag("argsort", "descending", descending)
@@ -75,7 +75,7 @@ def msort(input, *, out=None):
     return deliver(out, apply(Sort, input, 0, False, True)[0], "msort", True)
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, axis=None):
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **names):
     """(values, indices) of the k largest (or smallest) elements along dim, in order.
 
     RuntimeError where k exceeds the size.
@@ -83,8 +83,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, axis=None):
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("topk", names, dim, -1)
     if largest is not True:
         flag("topk", "largest", largest)
     if sorted is not True:
@@ -102,7 +102,7 @@ def drop(values, indices, dim, keepdim):
     return values.squeeze(dim), indices.squeeze(dim)
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, axis=None, keepdims=None):
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **names):
     """(values, indices) of the k-th smallest elements along dim, k from 1.
 
     Shape: `dim` dropped, or with keepdim of size 1; indices are int64. Real dtypes. Raises RuntimeError for a k outside of the size, IndexError
@@ -111,10 +111,8 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, axis=None, keepdims=N
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
     tensor(2)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("kthvalue", names, dim, keepdim, -1)
     k = int_of(k, "kthvalue", "k")
     flag("kthvalue", "keepdim", keepdim)
     need_tensor(input, "kthvalue")
@@ -143,7 +141,7 @@ def lower_median(input, dim, keepdim, ignore_nan, name):
 
 
 @with_out
-def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def median(input, dim=None, keepdim=False, **names):
     """The median: of two middle values the lower. Without dim of all elements, else (values, indices) along dim.
 
     A NaN is the median of the row that has one.
@@ -153,15 +151,13 @@ def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     >>> torch.median(torch.tensor([4, 1, 3, 2]))
     tensor(2)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("median", names, dim, keepdim)
     return lower_median(input, dim, keepdim, False, "median")
 
 
 @with_out
-def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian(input, dim=None, keepdim=False, **names):
     """``median`` of the elements that are not NaN.
 
     Shapes, dtypes and errors are those of :func:`median`; of a row of NaN alone it is NaN.
@@ -169,10 +165,8 @@ def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)
     """
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
+    if names:
+        dim, keepdim = numpy_names("nanmedian", names, dim, keepdim)
     if isinstance(input, Tensor) and input.dtype.name == "bool":
         raise NotImplementedError(f"nanmedian(): not implemented for {description(input)}: convert with .to(torch.uint8)")
     return lower_median(input, dim, keepdim, True, "nanmedian")

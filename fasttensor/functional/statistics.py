@@ -7,6 +7,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.matmul import Cross
 from fasttensor.functional.arguments import backend, description, need_tensor, with_out_apart, wrap
 from fasttensor.functional.common import check_tensor
+from fasttensor.functional.dims import numpy_axis
 
 __all__ = ["trace", "cross", "vander", "cov", "corrcoef", "equal", "allclose", "isclose"]
 
@@ -28,7 +29,7 @@ def trace(input):
 
 
 @with_out_apart
-def cross(input, other, dim=None, *, axis=None):
+def cross(input, other, dim=None, **names):
     """The cross product of vectors of size 3 along dim (default: the first dimension of that size).
 
     Any numeric dtype; shapes broadcast. Raises RuntimeError where no dimension, or the one named, has size 3.
@@ -36,8 +37,8 @@ def cross(input, other, dim=None, *, axis=None):
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
-    if axis is not None:
-        dim = axis
+    if names:
+        dim = numpy_axis("cross", names, dim)
     check_tensor("cross", input, other)
     need_tensor(input, "cross")
     need_tensor(other, "cross", "other", 2)
@@ -64,7 +65,7 @@ def cross(input, other, dim=None, *, axis=None):
     return apply(Cross, a, b, dim)
 
 
-def linalg_cross(input, other, *, dim=-1, out=None, axis=None):
+def linalg_cross(input, other, *, dim=-1, out=None, **names):
     """The cross product of vectors of size 3 along dim, the other dimensions broadcasting.
 
     Any numeric dtype. Raises RuntimeError where the dimension does not have size 3.
@@ -72,7 +73,8 @@ def linalg_cross(input, other, *, dim=-1, out=None, axis=None):
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    dim = dim if axis is None else axis
+    if names:
+        dim = numpy_axis("linalg.cross", names, dim, -1)
     check_tensor("linalg.cross", input, other)
     if input.dim() != other.dim():
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {description(input)} and {description(other)}")

@@ -130,7 +130,7 @@ class MaxUnpool(Rule):
         return apply(MaxGather, g, indices, ctx.nd), None, None
 
 
-def images(x, windows):
+def keeps_channels_inside(x, windows):
     """Whether windows slide over images whose channels lie innermost in memory, which results keep; volumes are averaged into another order."""
     return x.ndim == len(windows) + 2 < 5 and has_channels_inside(x)
 
@@ -142,9 +142,9 @@ class AvgPool(Rule):
     @staticmethod
     def forward(ctx, x, windows, divisor, count_padding):
         if ctx.needs_input_grad[0]:
-            ctx.sizes, ctx.options, ctx.inside = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding), images(x, windows)
+            ctx.sizes, ctx.options, ctx.inside = tuple(x.shape)[-len(windows):], (windows, divisor, count_padding), keeps_channels_inside(x, windows)
         y = backend(x).avg_pool(x, windows, divisor, count_padding)
-        return with_channels_inside(y) if images(x, windows) else y
+        return with_channels_inside(y) if keeps_channels_inside(x, windows) else y
 
     @staticmethod
     def backward(ctx, g):
