@@ -21,6 +21,14 @@ __all__ = []
 LEGACY_MAGIC, LEGACY_VERSION = 0x1950a86a20f9469cfc6c, 1001
 
 
+def whole_line(file):
+    """A line with its end; a file that is cut short inside of one would name something else."""
+    line = file.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError(f"a line is cut short: {line!r:.80}")
+    return line
+
+
 class _Reader(pickle._Unpickler):
     """An unpickler that finds only what `allowed` knows, and takes storages from the file. The Python
     version of the class: the C one trusts the lengths in a file and allocates what they say."""
@@ -50,6 +58,7 @@ class _Reader(pickle._Unpickler):
 
     def __init__(self, file, storage_of, trusted):
         super().__init__(file, encoding="utf-8")
+        self._file_readline = lambda: whole_line(file)
         self.storage_of, self.trusted = storage_of, trusted
         self.named = {}         # id of what the file named -> (itself, whether it is only a value)
 

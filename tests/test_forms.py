@@ -281,3 +281,7 @@ def test_second_derivatives_where_the_exponential_overflows(name, slope):
     g, = torch.autograd.grad((getattr(F, name)(x) ** 2).sum(), x, create_graph=True)
     g.sum().backward()
     assert x.grad.tolist() == pytest.approx([2 * slope ** 2, 2 * slope ** 2, 0.0])
+
+
+def test_exponents_of_half_precision_keep_their_digits():
+    assert (torch.tensor([7.0], dtype=torch.bfloat16) ** 2.3).item() == 88

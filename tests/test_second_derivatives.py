@@ -147,3 +147,10 @@ def test_third_derivatives_of_det_where_there_is_no_inverse_say_so():
     second, = torch.autograd.grad(first, x, torch.eye(3, dtype=torch.float64), create_graph=True)
     with pytest.raises(NotImplementedError, match="det: third derivatives"):
         torch.autograd.grad(second.sum(), x)
+
+
+def test_zeros_where_pytorch_has_none():
+    for function in (lambda x: torch.nn.functional.adaptive_avg_pool2d(x, 1).sum(), lambda x: (x ** 0).sum()):
+        x = torch.ones(1, 1, 2, 2, requires_grad=True)
+        g, = torch.autograd.grad(function(x), x, create_graph=True)
+        assert not torch.autograd.grad(g.sum(), x)[0].any()

@@ -333,3 +333,13 @@ def test_parts_of_storages_as_tensors():
                 m.asarray(storage[:4], dtype=m.uint8).view(m.float32).tolist(), whole.tolist())
 
     assert case(torch) == case(oracle()) == (True, [5.0], [5.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_files_cut_short(zipped):
+    file = io.BytesIO()
+    torch.save(torch.ones(3), file, _use_new_zipfile_serialization=zipped)
+    whole = file.getvalue()
+    for n in range(1, len(whole) - 1, 7):
+        with pytest.raises(RuntimeError, match="damaged|not a file that save wrote"):
+            torch.load(io.BytesIO(whole[:n]))
