@@ -279,8 +279,25 @@ def test_multinomial_never_gives_an_item_of_probability_zero():
     weights = torch.tensor([0.0, 1.0, 0.0, 2.0, 0.0])
     assert set(torch.multinomial(weights, 5000, replacement=True).tolist()) == {1, 3}
     assert set(torch.multinomial(weights, 2).tolist()) == {1, 3}
-    with pytest.raises(RuntimeError, match="positive"):
-        torch.multinomial(weights, 3)
+
+
+def test_draws_without_replacement_go_on_with_weights_of_zero():
+    torch.manual_seed(3)
+    assert torch.multinomial(torch.tensor([0.0, 1.0, 0.0, 2.0, 0.0, 0.0]), 6).tolist() == [3, 1, 4, 5, 2, 0]
+    torch.manual_seed(3)
+    assert torch.multinomial(torch.eye(70)[3], 20).tolist() == [3, 43, 52, 51, 50, 49, 48, 47, 46, 45, 44, 53, 42, 41, 40, 39, 38, 37, 36, 63]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("n, draws", [(5, 5), (300, 3), (3000, 40), (3000, 2900), (70000, 70000)])
+def test_order_of_draws_without_replacement_against_pytorch(dtype, n, draws):
+    """Equal quotients too, which half precision has many of."""
+    drawn = []
+    for t in (oracle(), torch):
+        weights = (t.arange(2 * n).reshape(2, n) * 7 % 5).to(getattr(t, dtype))
+        t.manual_seed(n + draws)
+        drawn.append(t.multinomial(weights, draws).tolist())
+    assert drawn[0] == drawn[1]
 
 
 def test_in_place_fills_and_gradients():

@@ -128,7 +128,8 @@ KERNELS = {
         ),
         "random",
     ),
-    **dict.fromkeys(("poisson", "binomial", "standard_gamma", "multinomial", "rrelu", "randperm"), "sample"),
+    **dict.fromkeys(("poisson", "binomial", "standard_gamma", "rrelu", "randperm"), "sample"),
+    "multinomial": "multinomial",
     **dict.fromkeys(("standard_gamma_grad", "dirichlet_grad"), "sample_grad"),
     **dict.fromkeys(
         ("getrf", "gesv", "inverse", "potrf", "potri", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"),

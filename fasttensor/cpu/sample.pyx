@@ -1,14 +1,11 @@
-"""Samples whose draws depend on tensors: counts by rejection, categories, random slopes.
+"""Samples whose draws depend on tensors: counts by rejection, random slopes, orders.
 
 They run serially, since each element draws from the generator as often as it must.
 """
-from libc.math cimport NAN, isfinite
+from libc.math cimport NAN
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
-from fasttensor._core.storage cimport new_storage, Storage
-from fasttensor._core.layout cimport like_layout
 from fasttensor.cpu.generator cimport *
-from fasttensor.cpu.random import exponential_
 
 cdef extern from "sample.h":
     double ft_poisson(ft_mt *m, double rate) noexcept nogil
@@ -21,10 +18,6 @@ cdef extern from "sample.h":
         int has_next
     double ft_gamma_f32(ft_pair *p, float alpha) noexcept nogil
     double ft_gamma_f64(ft_pair *p, double alpha) noexcept nogil
-
-ctypedef fused real:
-    float
-    double
 
 
 cdef bint check_float(Tensor x, str op) except False:
@@ -90,134 +83,6 @@ def standard_gamma(Tensor alpha, generator=None):
             (<float *>out.ptr)[i] = <float>((drawn if drawn > 1.1754943508222875e-38 else 1.1754943508222875e-38) if shape >= 0 else NAN)
     g.next_normal, g.has_normal = normals.next, normals.has_next
     return cast(out, alpha.code)
-
-
-# --- categories ---
-
-cdef object row_error(str what):
-    return RuntimeError("invalid multinomial distribution (" + what + ")")
-
-
-cdef bint with_replacement(Generator g, real *p, real *sums, Py_ssize_t n, Py_ssize_t draws, int64_t *out) except False:
-    """Inverts the running sum of one row by bisection."""
-    cdef real total = 0
-    cdef Py_ssize_t i, low, high, middle, last = 0
-    cdef double u
-    for i in range(n):
-        if not p[i] >= 0:
-            raise row_error("encountering probability entry < 0")
-        if not isfinite(p[i]):
-            raise row_error("encountering probability entry = infinity or NaN")
-        if p[i] > 0:
-            last = i
-        total += p[i]
-        sums[i] = total
-    if not total > 0:
-        raise row_error("sum of probabilities <= 0")
-    for i in range(n):
-        sums[i] /= total
-    sums[n - 1] = 1
-    for i in range(draws):
-        u = ft_mt_uniform(&g.engine)
-        low, high = 0, n
-        while low < high:
-            middle = low + (high - low) // 2
-            if sums[middle] < u:
-                low = middle + 1
-            else:
-                high = middle
-        # a draw of exactly zero, or one past the rounded sum, must not give an item of probability zero
-        low = min(low, last)
-        while p[low] == 0:
-            low += 1
-        out[i] = low
-    return True
-
-
-cdef bint without_replacement(real *p, real *q, Py_ssize_t n, Py_ssize_t draws, int64_t *out, real *best) except False:
-    """The `draws` largest of p / q, largest first, kept in a sorted row by insertion."""
-    cdef real total = 0, ratio
-    cdef Py_ssize_t i, k, kept = 0, positive = 0
-    for i in range(n):
-        if not (p[i] >= 0 and isfinite(p[i])):
-            raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
-        total += p[i]
-        positive += p[i] > 0
-    if total == 0:
-        raise row_error("sum of probabilities <= 0")
-    if positive < draws:
-        raise row_error(f"with replacement=False, {draws} samples need as many positive probabilities, a row has {positive}")
-    for i in range(n):
-        if p[i] == 0:
-            continue
-        ratio = p[i] / q[i]
-        if kept == draws and not ratio > best[kept - 1]:
-            continue
-        k = kept if kept < draws else kept - 1
-        kept = k + 1
-        while k > 0 and best[k - 1] < ratio:
-            best[k], out[k] = best[k - 1], out[k - 1]
-            k -= 1
-        best[k], out[k] = ratio, i
-    return True
-
-
-cdef bint order_rows(real *p, real *q, Py_ssize_t n, Py_ssize_t draws, int64_t *out) except False:
-    """For many draws: all ratios sorted, since insertion would be quadratic."""
-    cdef Py_ssize_t i
-    cdef real total = 0
-    for i in range(n):
-        if not (p[i] >= 0 and isfinite(p[i])):
-            raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
-        total += p[i]
-    if total == 0:
-        raise row_error("sum of probabilities <= 0")
-    ranked = sorted([(-(p[i] / q[i]), i) for i in range(n) if p[i] > 0])
-    if len(ranked) < draws:
-        raise row_error(f"with replacement=False, {draws} samples need as many positive probabilities, a row has {len(ranked)}")
-    for i in range(draws):
-        out[i] = ranked[i][1]
-    return True
-
-
-def multinomial(Tensor prob, Py_ssize_t draws, bint replacement, generator=None):
-    """Indices drawn by the weights of a row, or of each row of a matrix: int64, (draws,) or (rows, draws)."""
-    cdef Generator g = generator_of(generator)
-    check_float(prob, "multinomial")
-    cdef int code = FLOAT64 if prob.code == FLOAT64 else FLOAT32
-    cdef Tensor p = contiguous(cast(prob, code)), q, out
-    cdef Py_ssize_t sizes[2]
-    cdef Py_ssize_t rows = p.sizes[0] if p.rank == 2 else 1, n = p.sizes[p.rank - 1], i, size = ITEMSIZE[code]
-    sizes[0], sizes[1] = rows, draws
-    out = new_tensor(2, sizes, INT64, CPU) if p.rank == 2 else new_tensor(1, &draws, INT64, CPU)
-    if out.count == 0:
-        return out
-    cdef Storage room = new_storage(<size_t>max(n, draws) * 8)
-    cdef int64_t *to = <int64_t *>out.ptr
-    # a single draw replaces nothing: PyTorch takes the other algorithm for it
-    if replacement and draws > 1:
-        for i in range(rows):
-            if code == FLOAT64:
-                with_replacement[double](g, <double *>(p.ptr + i * n * size), <double *>room.ptr, n, draws, to + i * draws)
-            else:
-                with_replacement[float](g, <float *>(p.ptr + i * n * size), <float *>room.ptr, n, draws, to + i * draws)
-        return out
-    # the largest of p / q with q exponential: a Gumbel-max draw without the logarithms
-    q = like_layout(prob, prob.code)
-    exponential_(q, 1.0, g)
-    q = contiguous(cast(q, code))
-    for i in range(rows):
-        if code == FLOAT64:
-            pick[double](<double *>(p.ptr + i * n * size), <double *>(q.ptr + i * n * size), n, draws, to + i * draws, <double *>room.ptr)
-        else:
-            pick[float](<float *>(p.ptr + i * n * size), <float *>(q.ptr + i * n * size), n, draws, to + i * draws, <float *>room.ptr)
-    return out
-
-
-cdef bint pick(real *p, real *q, Py_ssize_t n, Py_ssize_t draws, int64_t *out, real *best) except False:
-    if draws <= 64:
-        return without_replacement[real](p, q, n, draws, out, best)
-    return order_rows[real](p, q, n, draws, out)
 
 
 # --- random slopes ---

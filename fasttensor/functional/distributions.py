@@ -161,8 +161,9 @@ def _dirichlet_grad(x, alpha, total):
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn by the weights in ``input``: a vector, or one distribution a row; int64.
 
-    Args: ``num_samples`` a row; with ``replacement`` an index may come several times.
-    Raises RuntimeError for weights that are negative, infinite or all zero, and where fewer positive weights than samples are left to draw from.
+    Args: ``num_samples`` a row; with ``replacement`` an index may come several times. Without, and with fewer positive weights than samples,
+    indices of weight zero follow, in an order that is not random. Raises RuntimeError for weights that are negative, infinite or all zero, and
+    without ``replacement`` for more samples than weights.
 
     >>> torch.multinomial(torch.tensor([0.0, 3.0, 0.0]), 1)
     tensor([1])
