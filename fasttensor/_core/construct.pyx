@@ -36,7 +36,7 @@ cdef int parse_sizes(str op, object args, Py_ssize_t *sizes) except -1:
             if beyond:
                 raise TypeError(f"{op}(): argument 'size' failed to unpack the object at pos {rank + 1} with error "
                                 f'"Overflow when unpacking long long": {item}')
-        elif isinstance(item, bool) or not hasattr(type(item), "__index__"):
+        elif rank == 0 and isinstance(item, bool) or not hasattr(type(item), "__index__"):       # PyTorch looks at the first alone
             raise TypeError(f"{op}(): argument 'size' must be tuple of ints, but found element of type {type(item).__name__} at pos {rank}")
         else:
             sizes[rank] = PyNumber_Index(item)
@@ -65,6 +65,8 @@ def empty_strided(size, stride, dtype=None, device=None):
     cdef int d, rank = parse_sizes("empty_strided", (tuple(size),), sizes), code = code_or_default(dtype)
     if len(stride) != rank:
         raise RuntimeError(f"dimensionality of sizes ({rank}) must match dimensionality of strides ({len(stride)})")
+    if rank and isinstance(stride[0], bool):
+        raise TypeError("empty_strided(): argument 'stride' (position 2) must be tuple of ints, but found element of type bool at pos 0")
     for d in range(rank):
         steps[d] = stride[d]
         if steps[d] < 0:

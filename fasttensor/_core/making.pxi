@@ -209,12 +209,16 @@ cdef bint is_dense(Tensor x) noexcept:
         run *= x.sizes[found]
 
 
-cdef int wrap_dim(Tensor x, Py_ssize_t dim, str name) except -1:
-    """A dimension number as 0 <= d < rank; a 0-d tensor accepts 0 and -1."""
+cdef int wrap_dim(Tensor x, object dim, str name) except -1:
+    """A dimension number as 0 <= d < rank; a 0-d tensor accepts 0 and -1. TypeError for a bool."""
     cdef int rank = x.rank if x.rank else 1
-    if not -rank <= dim < rank:
-        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim}) for {describe(x)}")
-    return <int>(dim + rank if dim < 0 else dim)
+    cdef Py_ssize_t d
+    if dim is True or dim is False:
+        raise TypeError(f"{name}(): argument 'dim' must be int, not bool")
+    d = dim
+    if not -rank <= d < rank:
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d}) for {describe(x)}")
+    return <int>(d + rank if d < 0 else d)
 
 
 cdef void wrote(Tensor x):

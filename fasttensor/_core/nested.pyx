@@ -187,6 +187,8 @@ cdef class Filler:
         elif self.code == BOOL:
             if isinstance(item, (list, tuple, str, dict)) or item is None:
                 raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as a bool element")
+            if not isinstance(item, (int, float, complex)) and type(item).__name__ not in ("bool", "bool_"):     # numpy's
+                item = PyNumber_Index(item)
             self.at[0] = 1 if item else 0
         else:
             if isinstance(item, float):

@@ -1,5 +1,16 @@
 # The shape of a tensor as Python sees it; included in tensor.pyx.
 
+cdef object whole_numbers(object items):
+    """Ints of what Python takes as indices."""
+    cdef list found = list(items)
+    for place, item in enumerate(found):
+        if type(item) is not int:
+            if not hasattr(type(item), "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is '{type(item).__name__}')")
+            found[place] = int(item.__index__())
+    return found
+
+
 class Size(tuple):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
@@ -7,6 +18,9 @@ class Size(tuple):
     6
     """
     __slots__ = ()
+
+    def __new__(cls, sizes=()):
+        return tuple.__new__(cls, whole_numbers(sizes))
 
     def numel(self):
         """The product of the sizes."""

@@ -90,7 +90,7 @@ cdef Tensor cast(Tensor x, int code)        # x itself or a converted contiguous
 cdef bint same_shape(Tensor a, Tensor b) noexcept
 cdef bint has_sizes(Tensor t, const Py_ssize_t *sizes) noexcept      # as many as it has dimensions
 cdef bint is_dense(Tensor x) noexcept       # no holes and no overlap, in any order of dimensions
-cdef int wrap_dim(Tensor x, Py_ssize_t dim, str name) except -1
+cdef int wrap_dim(Tensor x, object dim, str name) except -1
 cdef void wrote(Tensor x)                   # counts an in-place write
 
 # PyTorch-like description "float32[2, 3]" for error messages.

@@ -45,7 +45,7 @@ class Op:
     wide_number: a number beside half types is taken as it is, not rounded to them first.
     fits: whether a number after the first operand must fit: "dtype" (the computing dtype; half types take infinity), "computing" (float32 for
         half types), "narrow" (the computing dtype where that is an integer or half type); else it is converted as C does it.
-        param_fits: the same of parameters.
+        param_fits: the same of parameters, a word for all or one for each.
     refuses: why it does not compute in bool ("bool") or any integer dtype ("int"), with {dtype} for its name.
     no_complex: complex dtypes are refused with a RuntimeError, not as dtypes that are yet to come.
     bools: why bool operands are refused, whatever the other is: two texts, for two tensors of bool and for one, with {a} and {b} for them.

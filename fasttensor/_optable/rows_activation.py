@@ -89,7 +89,7 @@ ROWS = (
               "lambd must be greater or equal to 0, but found to be {lambd} for input dtype {getattr(input, 'dtype', type(input))}."),
        method=False, inplace=False, doc="The input moved by `lambd` towards zero.", second="SoftshrinkBackward"),
     _act("threshold", "where(x <= threshold, value, x)", "where(x <= threshold, 0, g)",
-         "`value` where the input is at most `threshold`.", params={"threshold": None, "value": None}, param_fits="computing",
+         "`value` where the input is at most `threshold`.", params={"threshold": None, "value": None}, param_fits="computing dtype",
          dtypes=INT + FLOAT, namespace=BOTH, second="ThresholdBackward"),
     Op("_prelu", "where(a > 0, a, b * a)", da="where(a > 0, g, b * g)", db="where(a > 0, 0, a * g)", out=False,
        args=("input", "weight"), node="PreluKernel", doc="The input above zero, times `weight` below.", second="PreluKernelBackward"),

@@ -76,7 +76,7 @@ ROWS = (
     Op("reciprocal", "1 / x", complex_expr="reciprocal(x)", dx="-(g * (y * y))", dtypes=FC, promote="float", domain=(0.5, 3.0),
        doc="The reciprocal."),
     Op("lerp", "lerp(a, b, c)", numbers="c", da="g * (1 - c)", db="g * c", dc="g * (b - a)", dtypes=FC,
-       out="same", args=("input", "end", "weight"), one_dtype=True, fits="computing", node_of_tensor="LerpBackward1",
+       out="same", args=("input", "end", "weight"), one_dtype=True, fits="computing", wide_number=True, node_of_tensor="LerpBackward1",
        doc="`input` + `weight` * (`end` - `input`)."),
     Op("addcmul", "a + value * b * c", da="g", db="g * (c * value)", dc="g * (b * value)", dtypes=NUMERIC,
        params={"value": 1}, keyword_params=True, args=("input", "tensor1", "tensor2"),

@@ -85,7 +85,8 @@ def _body(op, call):
             value = f"number({name}, \"{op.name.strip('_')}\", \"{name}\")"
             if op.param_fits:
                 first = "self" if f"({code_name(op)}, self" in call else op.arguments[0]
-                value = f"fitting({code_name(op)}, {value}, {name}, {first}, FT_FITS_{op.param_fits.upper()})"
+                fits = op.param_fits.split()
+                value = f"fitting({code_name(op)}, {value}, {name}, {first}, FT_FITS_{fits[min(i, len(fits) - 1)].upper()})"
             lines += [f"par[{i}] = {value}"]
     lines += _number_checks(op, call)
     return "\n    ".join([*lines, "return " + call])

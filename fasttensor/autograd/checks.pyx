@@ -36,6 +36,14 @@ def int_of(value, name, argument, position=None):
     raise TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(value).__name__}")
 
 
+cpdef object later_bools(object items):
+    """A sequence of ints with bools behind the first item as the numbers 0 and 1: PyTorch looks at the type of the first alone."""
+    for item in items:
+        if item is True or item is False:
+            return [int(item) if place and type(item) is bool else item for place, item in enumerate(items)]
+    return items
+
+
 cdef Py_ssize_t integer(object value, str name, str argument) except? -1:
     """The same for a C integer."""
     cdef int beyond = 0

@@ -3,7 +3,7 @@ from cpython.slice cimport PySlice_Unpack, PySlice_AdjustIndices
 from fasttensor._core.dtype cimport UINT8, INT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, wrap_dim, CPU, BATCHED, describe
 from fasttensor._core.checked cimport reach_of
-from fasttensor.autograd.checks cimport integer
+from fasttensor.autograd.checks cimport integer, later_bools
 from fasttensor.autograd.history cimport geometry_of
 from fasttensor.autograd.views cimport cut, index_space, sizes_of
 from fasttensor.autograd.batched cimport as_batched, wrap
@@ -121,6 +121,7 @@ def as_strided(input, size, stride, storage_offset=None):
     for argument, given in (("size", size), ("stride", stride)):
         if not isinstance(given, (tuple, list)):
             raise TypeError(f"as_strided(): argument '{argument}' must be tuple of ints, not {type(given).__name__}")
+    size, stride = later_bools(size), later_bools(stride)
     rank = len(size)
     if x.dev == BATCHED:
         value = as_batched(x).value

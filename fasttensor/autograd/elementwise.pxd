@@ -14,3 +14,4 @@ cdef int computing_code(int op, int code) noexcept nogil
 cdef object operand(int op, object x, int position, int code, void *buffer, bint mask)
 cdef bint keeps_number(int op) noexcept
 cdef Tensor half_with_number(int op, Tensor x, object b, const double *par)
+cdef bint halves_with_number(int op, Tensor y, Tensor x, Tensor z, object c, const double *par) except False

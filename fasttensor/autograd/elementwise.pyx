@@ -6,7 +6,7 @@ straight to the loop; everything else is promoted, broadcast and handed to the i
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
 from fasttensor._core.iterator cimport broadcast_sizes
-from fasttensor._core.layout cimport joint_layout
+from fasttensor._core.layout cimport joint_layout, like_layout
 from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.element cimport scalar_code, write_operand
 from fasttensor.autograd.elementwise_numbers cimport number_operand
@@ -203,6 +203,15 @@ cdef Tensor half_with_number(int op, Tensor x, object b, const double *par):
     return cast(y, x.code)
 
 
+cdef bint halves_with_number(int op, Tensor y, Tensor x, Tensor z, object c, const double *par) except False:
+    """The same of three operands, the last a number, into y."""
+    cdef Tensor wide = like_layout(y, FLOAT32)
+    cdef float number = c
+    run_strided(rows[op].loop[FLOAT32], wide, cast(x, FLOAT32), NULL, cast(z, FLOAT32), NULL, None, <char *>&number, None, 3, par)
+    copy_into(y, wide)
+    return True
+
+
 cdef object call3(int op, object a, object b, object c, const double *par, object out):
     if watching and not announced():
         return watched(op, 3, a, b, c, par, out)
@@ -272,7 +281,9 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
         y = backend(first).elementwise(op, -1, code, operands, par_tuple(row, par))
     else:
         y = joint_layout(rank, sizes, row.out[code], dev, x, z, w, nin == 1 + (z is not None) + (w is not None) and x is not None)
-        if dev == CPU:
+        if dev == CPU and nin == 3 and w is None and FLOAT16 <= code <= BFLOAT16 and keeps_number(op):
+            halves_with_number(op, y, x, z, c, par)
+        elif dev == CPU:
             run_strided(row.loop[code], y, x, numbers.value[0], z, numbers.value[1], w, numbers.value[2], None, nin, par)
     if grad_enabled() and ((x is not None and requires(x)) or (z is not None and requires(z)) or (w is not None and requires(w))):
         record(op, code, y, x, z, w, numbers.value[0], numbers.value[1], numbers.value[2], par)

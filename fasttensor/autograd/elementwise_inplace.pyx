@@ -92,6 +92,8 @@ cdef object inplace(int op, object self, object b, object c, const double *par):
                 before = with_history_of(before, x, code)
     if x.dev == CPU and FLOAT16 <= code <= BFLOAT16 and nin == 2 and z is None and x.code == code and keeps_number(op):
         copy_into(x, half_with_number(op, before, b, par))
+    elif x.dev == CPU and FLOAT16 <= code <= BFLOAT16 and nin == 3 and w is None and x.code == code and keeps_number(op):
+        halves_with_number(op, x, before, z, c, par)
     elif x.dev == CPU and row.out[code] == x.code:
         if x.contig and (z is None or (z.contig and same_shape(x, z))) and (w is None or (w.contig and same_shape(x, w))):
             flat_inplace(row.loop[code], nin, x, before, z, numbers.value[1], w, numbers.value[2], code, row.mask, par)

@@ -36,7 +36,7 @@ cdef object written_directly(int op, int nin, object a, object b, object c, cons
     if not isinstance(a, Tensor) or is_bool(a) or is_bool(b) or (row.zero_check and target.code <= INT64):
         return None
     code = computing_code(op, operation_code(op, a, b, c))
-    if row.loop[code] == NULL or row.out[code] != target.code or (code <= BFLOAT16 and nin == 2 and keeps_number(op)):
+    if row.loop[code] == NULL or row.out[code] != target.code or (code <= BFLOAT16 and nin > 1 and keeps_number(op)):
         return None
     x = operand(op, a, 1, code, numbers.value[0], row.mask & 1)
     if nin > 1:

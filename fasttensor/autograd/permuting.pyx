@@ -2,7 +2,7 @@
 import warnings
 
 from fasttensor._core.tensor cimport Tensor, Node, new_view, alias, wrap_dim, describe
-from fasttensor.autograd.checks cimport integer, named_dim
+from fasttensor.autograd.checks cimport integer, later_bools, named_dim
 from fasttensor.autograd.views cimport recorded, finish_view, sizes_of, shape_argument, reshape_backward, expand_backward
 
 
@@ -38,7 +38,7 @@ def permute(input, *order_of_dims, dims=None):
     cdef Tensor x = <Tensor?>input
     if dims is not None and not order_of_dims:
         order_of_dims = (dims,)
-    cdef list order = [wrap_dim(x, d, "permute") for d in shape_argument(order_of_dims, "permute", "dims")]
+    cdef list order = [wrap_dim(x, d, "permute") for d in later_bools(shape_argument(order_of_dims, "permute", "dims"))]
     if len(order) != x.rank:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of"
                            f" dimensions i.e. input.dim() = {x.rank} is not equal to len(dims) = {len(order)}".replace("(sparse_coo)", ""))
@@ -152,8 +152,8 @@ def movedim(input, source, destination):
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number"
                            f" of dims as destination ({destination} dims), for {describe(x)}")
-    src = [wrap_dim(x, d, "movedim") for d in source]
-    dst = [wrap_dim(x, d, "movedim") for d in destination]
+    src = [wrap_dim(x, d, "movedim") for d in later_bools(source)]
+    dst = [wrap_dim(x, d, "movedim") for d in later_bools(destination)]
     if len(set(src)) != len(src) or len(set(dst)) != len(dst):
         raise RuntimeError(f"movedim: repeated dim in `source` ({source}) or `destination` ({destination}), for {describe(x)}")
     if x.rank == 0:
@@ -212,7 +212,7 @@ def squeeze(input, dim=None, *, axis=None):
     if dim is None:
         dims = None
     elif isinstance(dim, (tuple, list)):
-        dims = {wrap_dim(x, d, "squeeze") for d in dim}
+        dims = {wrap_dim(x, d, "squeeze") for d in later_bools(dim)}
         if len(dims) != len(dim):
             raise RuntimeError(f"squeeze: dim appears multiple times in the list of dims {dim}")
     else:
@@ -240,7 +240,7 @@ def expand(self, *sizes, size=None, implicit=False):
     cdef Tensor x = <Tensor?>self
     cdef Py_ssize_t s[64]
     cdef Py_ssize_t st[64]
-    cdef object shape = shape_argument(sizes if size is None or sizes else (size,), "expand")
+    cdef object shape = later_bools(shape_argument(sizes if size is None or sizes else (size,), "expand"))
     cdef int rank = len(shape), lead = rank - x.rank, d
     cdef Py_ssize_t n
     if lead < 0 or rank > 64:

@@ -7,6 +7,7 @@ from fasttensor._core.dispatch cimport grad_enabled
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise cimport result_code
 from fasttensor.autograd.batched cimport as_batched, wrap
+from fasttensor.autograd.checks cimport integer
 
 
 def strides(Tensor x not None):
@@ -16,7 +17,7 @@ def strides(Tensor x not None):
 
 
 cdef Py_ssize_t place_of(Tensor x, dim, str name) except -1:
-    cdef Py_ssize_t n = x.rank if x.rank else 1, d = dim
+    cdef Py_ssize_t n = x.rank if x.rank else 1, d = integer(dim, name, "dim")
     if not -n <= d < n or x.rank == 0:
         raise IndexError(f"{name}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return d + n if d < 0 else d

@@ -7,7 +7,7 @@ from fasttensor._core.tensor cimport Tensor, Node, backward_fn, new_view, wrap_d
 from fasttensor._core.checked cimport mul_overflows
 from fasttensor._core.dispatch cimport grad_enabled, inference_enabled
 from fasttensor._core.dispatch cimport hook as python_hook
-from fasttensor.autograd.checks cimport integer
+from fasttensor.autograd.checks cimport integer, later_bools
 from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, shrink_to
 from fasttensor.autograd.history cimport mark_view, scatter_view, geometry_of, view_overlaps
@@ -125,7 +125,7 @@ cdef tuple full_shape(Tensor x, object shape, str name):
     cdef int free = -1, i = 0
     cdef list sizes = []
     cdef bint overflow = False, zero = False
-    for s in shape:
+    for s in later_bools(shape):
         n = integer(s, name, "shape")
         if n == -1:
             if free >= 0:
@@ -348,7 +348,7 @@ def unflatten(input, dim, sizes):
     cdef int d = wrap_dim(x, dim, "unflatten")
     if not isinstance(sizes, (tuple, list)):
         raise TypeError(f"unflatten(): argument 'sizes' must be tuple of ints, not {type(sizes).__name__}")
-    sizes = [int_of(s, "unflatten", "sizes") for s in sizes]
+    sizes = [int_of(s, "unflatten", "sizes") for s in later_bools(sizes)]
     if len(sizes) == 0:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = 1

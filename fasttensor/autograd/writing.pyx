@@ -174,6 +174,8 @@ def resize_(self, *sizes, memory_format=None):
     if not sizes:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
     cdef tuple shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) and getattr(sizes[0], "ndim", 1) else sizes
+    if len(shape) and isinstance(shape[0], bool):
+        raise TypeError("resize_(): argument 'size' (position 1) must be tuple of ints, but found element of type bool at pos 0")
     if x.dev == BATCHED:
         raise RuntimeError("vmap: resize_ of a batched tensor is not supported: use reshape, or a new tensor")
     if requires(x):

@@ -2,7 +2,7 @@
 import functools
 from fasttensor._core.dispatch import backend
 from fasttensor._core.tensor import Tensor, description
-from fasttensor.autograd.checks import need_tensor, wrap_of as wrap
+from fasttensor.autograd.checks import later_bools, need_tensor, wrap_of as wrap
 from fasttensor.autograd.index_arguments import check_writable, refuse_shared, scalar_like
 from fasttensor.functional.common import give as deliver, in_place
 from fasttensor.functional.results import RESULTS
@@ -14,16 +14,18 @@ __all__ = ["Tensor", "backend", "check_writable", "deliver", "description", "in_
 
 def wrap_many(x, dims, name):
     """A tuple of distinct wrapped dims."""
-    dims = tuple(wrap(x, d, name) for d in ((dims,) if hasattr(dims, "__index__") else dims))
+    dims = tuple(wrap(x, d, name) for d in ((dims,) if hasattr(dims, "__index__") else later_bools(dims)))
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"{name}(): dim appears multiple times in the list of dims {list(dims)}")
     return dims
 
 
 def ints(values, name):
-    """Sizes given as f(2, 3), f((2, 3)) or one int, as a list of ints."""
+    """Sizes given as f(2, 3), f((2, 3)) or one int, as a list of ints, of which the first may be no bool."""
     if len(values) == 1 and not hasattr(values[0], "__index__"):
         values = values[0]
+    if len(values) and isinstance(values[0], bool):
+        raise TypeError(f"{name}(): expected a tuple of ints, but found element of type bool at pos 0")
     try:
         found = [v.__index__() for v in values]
     except (AttributeError, TypeError):

@@ -2,7 +2,7 @@
 
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd import basic_index, copying, cutting, permuting, reinterpret, tensor_hooks, views, writing
-from fasttensor.autograd.checks import int_of, need_tensor
+from fasttensor.autograd.checks import int_of, later_bools, need_tensor
 from fasttensor.autograd.rule import Rule, apply
 from fasttensor.functional.common import check_tensor, describe
 from fasttensor.functional.dims import numpy_axis
@@ -167,6 +167,7 @@ def split_with_sizes(input, split_sizes, dim=0, **names):
     if names:
         dim = numpy_axis("split_with_sizes", names, dim, 0)
     need_tensor(input, "split_with_sizes", "input", 1)
+    split_sizes = later_bools(split_sizes)
     d = _wrap(input, dim, "split")
     if any(n < 0 for n in split_sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
@@ -185,7 +186,7 @@ def split(tensor, split_size_or_sections, dim=0):
     need_tensor(tensor, "split", "tensor")
     if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    if not hasattr(split_size_or_sections, "__index__"):
+    if not hasattr(split_size_or_sections, "__index__") or isinstance(split_size_or_sections, bool):
         raise TypeError(f"split(): argument 'split_size' (position 2) must be int or tuple of ints, not {type(split_size_or_sections).__name__}")
     n = split_size_or_sections.__index__()
     if tensor.ndim == 0:

@@ -19,6 +19,8 @@ def spread(value, n, function, name):
     if type(value) is int:
         return (value,) * n
     try:
+        if isinstance(value, bool) or isinstance(value, (tuple, list)) and value and isinstance(value[0], bool):
+            raise TypeError
         found = tuple([v.__index__() for v in value]) if getattr(value, "ndim", hasattr(value, "__len__")) else (value.__index__(),) * n
     except (TypeError, AttributeError):
         raise TypeError(f"{function}(): argument '{name}' must be an int or a tuple of ints, not {type(value).__name__}") from None

@@ -136,7 +136,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
             raise ValueError(
                 f"can't alias arbitrary sequence into a tensor: asarray() of {type(obj).__name__} needs copy=None or True"
             )
-        made = finish(_values(obj, dtype), None, False, device)
+        # a numpy number is an array without dimensions, which dtypes convert
+        made = finish(_values(obj, None if _is_array(obj) else dtype), None, False, device)
         copy = None
     shared = made
     if dtype is not None and made.dtype is not dtype or device is not None and made.device.type != Device(device).type:

@@ -1,6 +1,6 @@
 """Arguments that reductions share: dimensions, result dtypes, ``out=`` and NumPy's names."""
 from fasttensor._core.tensor import description
-from fasttensor.autograd.checks import flag, tensor_argument, wrap
+from fasttensor.autograd.checks import flag, later_bools, tensor_argument, wrap
 from fasttensor.functional.common import give
 
 # What the families import from here, some of it compiled.
@@ -16,7 +16,7 @@ def wrap_all(x, dim, name):
         return (d,) if x.ndim else None
     if not isinstance(dim, (tuple, list)):
         raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not {type(dim).__name__}")
-    dims = tuple(wrap(x, d, name) for d in dim)
+    dims = tuple(wrap(x, d, name) for d in later_bools(dim))
     if len(set(dims)) != len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)
         raise RuntimeError(f"{name}: dim {twice} appears multiple times in the list of dims")

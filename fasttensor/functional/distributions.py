@@ -4,6 +4,7 @@ from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.tensor import Tensor, description
 from fasttensor.autograd.batched import all_samples, is_inside, spread_draws
+from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules import random as rules
 from fasttensor.functional.common import give, need_out, refuse_shared
@@ -174,6 +175,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if not input.is_floating_point():
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
     need_out("multinomial", out)
+    num_samples = int_of(num_samples, "multinomial", "num_samples", 2)
     if out is not None and out.dtype is not DTYPES["int64"]:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
     if num_samples <= 0:

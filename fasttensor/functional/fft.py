@@ -1,6 +1,7 @@
 """Fourier transforms (``torch.fft``) and short-time transforms."""
 from fasttensor._core.dtype import DTYPES, get_default_dtype
 from fasttensor._core.tensor import Tensor, description
+from fasttensor.autograd.checks import int_of, later_bools
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.fft import FftC2C, FftC2R, FftR2C
 from fasttensor.functional.creation import need_pinning, only_strided
@@ -53,7 +54,7 @@ def wrap(name, x, dim):
 
 def check_ints(name, argument, value):
     """TypeError where sizes or dimensions are not ints: a Tensor of one element counts as an index elsewhere."""
-    for n in value if isinstance(value, (tuple, list)) else (value,):
+    for n in later_bools(value) if isinstance(value, (tuple, list)) else (value,):
         if n is not None and (not hasattr(n, "__index__") or isinstance(n, (bool, Tensor))):
             raise TypeError(f"{name}(): argument '{argument}' must be int or tuple of ints, not {type(n).__name__}")
 
@@ -78,7 +79,7 @@ def sizes_and_dims(name, x, s, dim, default=None):
         dims = tuple(range(x.ndim - len(s), x.ndim))
     else:
         dims = tuple(range(x.ndim))
-    sizes = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
+    sizes = [None] * len(dims) if s is None else [None if n == -1 else n for n in later_bools(s)]
     return sizes, dims
 
 
@@ -247,6 +248,7 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
         need_pinning()
     if layout is not None:
         only_strided("fftfreq", layout)
+    n = int_of(n, "fft_fftfreq", "n", 1)
     half = (n + 1) // 2
     values = arange(n)
     values[half:] -= n

@@ -65,6 +65,8 @@ def row_shape(name, input, shape, weight, bias):
     if not isinstance(shape, (tuple, list)):
         raise TypeError(f"{name}(): argument 'normalized_shape' must be tuple of ints, not {type(shape).__name__}")
     shape = tuple(shape)
+    if shape and isinstance(shape[0], bool):
+        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, but found element of type bool at pos 0")
     if not shape:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element,"
                            f" but got normalized_shape = {shape} for {description(input)}")

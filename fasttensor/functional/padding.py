@@ -20,6 +20,8 @@ def widths_of(name, input, padding):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
     try:
+        if isinstance(padding, (tuple, list)) and padding and isinstance(padding[0], bool):
+            raise TypeError
         return tuple(map(index, padding))
     except TypeError:
         raise TypeError(f"{name}(): argument 'pad' must be a tuple of ints, not {padding!r}") from None

@@ -257,6 +257,8 @@ def adaptive_lists(name, nd, shape, dtype, output_size):
 def adaptive_windows(name, nd, input, output_size):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if isinstance(output_size, bool):       # before it is a key, which 1 is as well
+        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not bool")
     return adaptive_lists(name, nd, input.shape, input.dtype, frozen(output_size))
 
 

@@ -5,6 +5,7 @@ from fasttensor._core import construct
 from fasttensor._core.dispatch import backend
 from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.batched import is_inside, spread_draws
+from fasttensor.autograd.checks import int_of
 from fasttensor.autograd.recording import count_write
 from fasttensor.cpu.generator import Generator, default_generator
 from fasttensor.functional.common import need_out
@@ -126,6 +127,12 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     return _leaf(made, requires_grad)
 
 
+def check_bounds(op, low, high):
+    for name, bound in (("low", low), ("high", high)):
+        if isinstance(bound, (bool, float)):
+            raise TypeError(f"{op}(): argument '{name}' must be int, not {type(bound).__name__}: got low={low} and high={high}")
+
+
 def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, **named):
     """Integers of [low, high): ``randint(high, size)`` or ``randint(low, high, size)``, int64 by default.
 
@@ -151,8 +158,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
         low = 0 if low is None else number("randint", "low", low)
     if type(high) is not int:
         high = number("randint", "high", high)
-    if isinstance(low, float) or isinstance(high, float):
-        raise TypeError(f"randint(): arguments 'low' and 'high' must be int, not float: got {low} and {high}")
+    check_bounds("randint", low, high)
     made = _fresh("randint", (tuple(size),), named, _int64 if dtype is None and out is None else dtype, device, layout, out)
     fill_from_to(made, low, high, generator)
     if out is None:
@@ -171,7 +177,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
         need_pinning()
     if layout is not None:
         only_strided("randperm", layout)
-    n = number("randperm", "n", n)
+    n = int_of(n, "randperm", "n", 1)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     need_out("randperm", out)
@@ -237,8 +243,7 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
         low = args[0]
     if high is None:
         raise TypeError("randint_like() missing the argument 'high'")
-    if isinstance(low, float) or isinstance(high, float):
-        raise TypeError(f"randint_like(): arguments 'low' and 'high' must be int, got {low!r} and {high!r}")
+    check_bounds("randint_like", low, high)
     made = _like("randint_like", input, dtype, device, layout, memory_format)
     fill_from_to(made, 0 if low is None else number("randint_like", "low", low), number("randint_like", "high", high), generator)
     construct.unwritten(made)

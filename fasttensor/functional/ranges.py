@@ -6,6 +6,7 @@ import warnings
 from fasttensor._core.device import get_default_device
 from fasttensor._core.dispatch import backend_of
 from fasttensor._core.dtype import DTYPES, get_default_dtype
+from fasttensor._core.element import check_holds
 from fasttensor._core.tensor import Tensor
 from fasttensor.autograd.checks import int_of, real_number
 from fasttensor.autograd.outputs import fit
@@ -13,7 +14,7 @@ from fasttensor.cpu import creation as kernels
 from fasttensor.functional.common import need_out
 from fasttensor.functional.creation import COMPLEX_OF, as_dtype, dtype_code, finish, makers, need_pinning, number, only_strided
 
-_int64, _bool = DTYPES["int64"], DTYPES["bool"]
+_int64, _bool, _uint8 = DTYPES["int64"], DTYPES["bool"], DTYPES["uint8"]
 _CODE_OF_INT64 = dtype_code(_int64)
 
 
@@ -182,7 +183,17 @@ def _line_arguments(op, start, end, steps, dtype, *more):
         )
     elif dtype is _bool:
         raise NotImplementedError(f'"{op}_cpu" not implemented for bool: use an integer or floating-point dtype')
+    if steps > 1:
+        start, end = _held(dtype, start), _held(dtype, end)
     return start, end, int(steps), dtype
+
+
+def _held(dtype, bound):
+    """A bound that the dtype holds; RuntimeError for others. Negative ones of uint8 are its bytes."""
+    if dtype is _uint8 and -256 < bound < 0:
+        return bound + 256
+    check_holds(dtype, bound)
+    return bound
 
 
 def linspace(

@@ -1,5 +1,5 @@
 """Elements moved about: flip, roll, rot90, repeat, tile, triangles, diagonals, writes into a part."""
-from fasttensor.autograd.checks import int_of
+from fasttensor.autograd.checks import int_of, later_bools
 from fasttensor.autograd.copying import contiguous_format
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.join import DiagEmbed, Flip, Repeat, RepeatEach, Roll, Tril, Triu
@@ -102,7 +102,7 @@ def rot90(input, k=1, dims=(0, 1)):
         raise RuntimeError(f"rot90(): expected total rotation dims == 2, but got dims = {len(dims)} for {description(input)}")
     if input.dim() < 2:
         raise RuntimeError(f"rot90(): expected total dims >= 2, but got total dims = {input.dim()} for {description(input)}")
-    a, b = (wrap(input, d, "rot90") for d in dims)
+    a, b = (wrap(input, d, "rot90") for d in later_bools(dims))
     if a == b:
         raise RuntimeError(f"rot90(): expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]} for {description(input)}")
     k %= 4
@@ -174,6 +174,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, **name
         if isinstance(repeats, (list, tuple)):
             repeats = x.new_tensor(repeats).long()
         else:
+            repeats = int_of(repeats, "repeat_interleave", "repeats", 2)
             if repeats < 0:
                 raise RuntimeError(f"repeat_interleave(): Repeats must be non-negative, got {repeats}")
             if x.dim() == 0:

@@ -37,6 +37,8 @@ def target_sizes(name, nd, input, size, scale_factor, recompute):
     if size is not None:
         if recompute:
             raise ValueError(f"{name}: recompute_scale_factor is not meaningful with an explicit size.")
+        if isinstance(size, bool):
+            raise TypeError(f"{name}(): argument 'size' must be int or tuple of ints, not bool")
         out = [int(n) for n in size] if hasattr(size, "__len__") else [int(size)] * nd
         if len(out) != nd:
             raise ValueError(f"{name}: input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "

@@ -1,6 +1,6 @@
 """Sets and counts: unique, isin, searchsorted, bucketize, bincount, histc, histogram."""
 from fasttensor._core.dtype import DTYPES, promote_types
-from fasttensor._core.element import plain_number
+from fasttensor._core.element import check_holds, plain_number
 from fasttensor.autograd.checks import int_of, optional_tensor, real_number
 from fasttensor.functional.arguments import Tensor, backend, deliver, description, need_tensor, RESULTS, wrap
 from fasttensor.functional.common import need_room
@@ -251,6 +251,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     real_number(max, "histc", "max")
     from fasttensor.functional.ranges import linspace
     need_tensor(input, "histc")
+    bins = int_of(bins, "histc", "bins", 2)
     if bins <= 0:
         raise RuntimeError(f"histc(): bins must be > 0, got {bins}")
     if not input.is_floating_point():
@@ -258,6 +259,9 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
             raise NotImplementedError(f"histc(): not implemented for {description(input)}")
     x = input.detach().reshape(-1)
     low, high = bounds(x, min, max, 1, "histc") if not x.is_meta else (0, 1)
+    if x.is_floating_point():
+        check_holds(x.dtype, low)
+        check_holds(x.dtype, high)
     edges = linspace(low, high, bins + 1, dtype=DTYPES["float64"] if x.dtype.itemsize == 2 else x.dtype if x.is_floating_point() else None,
                      device=x.device)
     return deliver(out, backend(x).uniform_histogram(x, edges, None, True).to(input.dtype), "histc", True)

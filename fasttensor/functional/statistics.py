@@ -97,6 +97,7 @@ def vander(x, N=None, increasing=False):
     need_tensor(x, "vander", "x", 1)
     if x.dim() != 1:
         raise RuntimeError(f"vander(): x must be a one-dimensional tensor, got {description(x)}.")
+    N = None if N is None else int_of(N, "vander", "N", 2)
     if N is not None and N < 0:
         raise RuntimeError(f"vander(): N must be non-negative, got {N}.")
     return powers(x, x.shape[0] if N is None else N, increasing)

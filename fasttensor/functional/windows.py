@@ -60,7 +60,7 @@ def kaiser_weight(beta):
 
 
 def check_length(name, n):
-    if not hasattr(n, "__index__"):
+    if not hasattr(n, "__index__") or isinstance(n, bool):
         raise TypeError(f"{name}(): argument 'window_length' must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")

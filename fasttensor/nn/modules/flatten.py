@@ -41,7 +41,7 @@ class Unflatten(Module):
 
     @staticmethod
     def _require_ints(sizes):
-        if not isinstance(sizes, tuple):
+        if not isinstance(sizes, (tuple, list)):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(sizes).__name__}")
         for i, s in enumerate(sizes):
             if not isinstance(s, int):
