@@ -96,7 +96,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
             depthwise_forward(geo, &lat, x, w, bias, out, <real *>scratch.ptr)
         return True
     if real is float:
-        if winograd_fits(geo, geo.c, geo.o, geo.out) and winograd(geo, x, w, bias, out, False):
+        if winograd_fits(geo, False) and winograd(geo, x, w, bias, out, False):
             return True
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + ci * kernel * sizeof(Py_ssize_t) + 1)
@@ -149,7 +149,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
             depthwise_input(geo, &lat, g, w, bias, out, <real *>scratch.ptr)
         return True
     if real is float:
-        if winograd_fits(geo, geo.o, geo.c, geo.size) and winograd(geo, g, w, bias, out, True):
+        if winograd_fits(geo, True) and winograd(geo, g, w, bias, out, True):
             return True
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + (2 * co * kernel + AHEAD) * sizeof(Py_ssize_t))
