@@ -2,8 +2,7 @@
    dtype codes are those of _core/dtype.pxd. */
 #ifndef FT_REDUCE_LOAD_H
 #define FT_REDUCE_LOAD_H
-#include "reduce_loops.h"
-#include "half.h"
+#include "reduce_narrow.h"
 
 enum { P_NONE, P_DIVIDE, P_SQRT, P_SQRT_DIVIDE, P_ROOT, P_LOG, P_ANY, P_ALL };
 static const signed char FT_SIZE[12] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
@@ -12,13 +11,17 @@ static const signed char FT_KIND_SIZE[N_KINDS] = {8, 4, 8, 8, 16}, FT_KIND_CODE[
 static inline int ft_kind_of(int code)
 { return code <= 5 ? K_INT : code <= 8 ? K_FLOAT : code == 9 ? K_DOUBLE : code == 10 ? K_C64 : K_C128; }
 
+/* The loops that read elements of dtype `code`, one after the other, as they lie; NULL where they must go through ft_load. */
+static inline const ft_reduction *ft_direct(int op, int code, int kind)
+{ return code == FT_KIND_CODE[kind] ? FT_REDUCTIONS[op][kind] : code < 8 ? FT_NARROW[op][code] : 0; }
+
 #define EACH(S, D, GET) { D *restrict d = dst; const char *q = p; \
     if (step == (ptrdiff_t)sizeof(S)) { for (ptrdiff_t i = 0; i < n; i++) { const S s = ((const S *)q)[i]; d[i] = GET; } } \
     else { for (ptrdiff_t i = 0; i < n; i++, q += step) { const S s = *(const S *)q; d[i] = GET; } } \
     return dst; }
 
-/* n elements at p, `step` bytes apart, as compute type `kind`: p itself where it already is
-   plain memory of that type, else converted into dst. A complex input for a real kind gives
+/* n elements at p, `step` bytes apart, as compute type `kind`, converted into dst (p itself where it is
+   plain memory of that type). A complex input for a real kind gives
    absolute values. */
 static const void *ft_load(int code, int kind, const char *p, ptrdiff_t step, ptrdiff_t n, void *dst)
 {

@@ -7,6 +7,7 @@ cdef extern from "reduce_load.h" nogil:
     enum: R_SSD, R_COUNT, P_NONE, P_DIVIDE
     void ft_divide(void *out, int kind, Py_ssize_t m, double par)
     const ft_reduction *FT_REDUCTIONS[14][5]
+    const ft_reduction *ft_direct(int op, int code, int kind)
 
 
 cdef inline Py_ssize_t place(const Py_ssize_t *size, const Py_ssize_t *step, int n, int start, Py_ssize_t flat,
@@ -34,14 +35,17 @@ cdef inline Py_ssize_t advance(const Py_ssize_t *size, const Py_ssize_t *step, i
     return off
 
 
-cdef void fold_rows(const Plan *p, const ft_reduction *f, const char *base, Py_ssize_t u, Py_ssize_t end, void *acc,
+cdef void fold_rows(const Plan *p, int op, const char *base, Py_ssize_t u, Py_ssize_t end, void *acc,
                     const void *center) noexcept nogil:
     cdef Py_ssize_t index[MAXD]
     cdef double complex buf[LOAD]
-    cdef bint plain = p.rstep[0] == FT_SIZE[p.code] and ft_load(p.code, p.kind, base, p.rstep[0], 0, buf) == base
+    cdef const ft_reduction *f = ft_direct(op, p.code, p.kind) if p.rstep[0] == FT_SIZE[p.code] else NULL
+    cdef bint plain = f != NULL
     cdef Py_ssize_t piece = u % p.pieces, n, b, m
     cdef Py_ssize_t off = place(p.rsize, p.rstep, p.nr, 1, u // p.pieces, index)
     cdef const char *q
+    if not plain:
+        f = FT_REDUCTIONS[op][p.kind]
     while u < end:
         n = p.rsize[0] - piece * UNIT
         n = UNIT if n > UNIT else n
@@ -65,6 +69,7 @@ cdef inline bint lanes_are_results(const Plan *p) noexcept nogil:
     """Few rows of whole columns whose sums are of the result's own type: the lanes can lie in the result."""
     cdef const ft_reduction *f = FT_REDUCTIONS[p.op][p.kind]
     return (not p.rows and p.groups == 1 and p.first < 0 and 0 < p.units <= FOLD and p.kout[0] == 1 and p.out_code == FT_KIND_CODE[p.kind]
+            and (p.code == p.out_code or p.kstep[0] != FT_SIZE[p.code] or ft_direct(p.op, p.code, p.kind) == NULL)
             and f.lane_size == FT_KIND_SIZE[p.kind] and p.op != R_COUNT and (p.post == P_NONE or (p.post == P_DIVIDE and p.kind != K_INT)))
 
 
@@ -73,7 +78,7 @@ cdef void fold_in_place(const Plan *p, const ft_reduction *f, const char *base, 
     cdef Py_ssize_t index[MAXD]
     cdef double complex buf[WIDTH]
     cdef Py_ssize_t off = place(p.rsize, p.rstep, p.nr, 0, 0, index), u = 0
-    cdef bint plain = ft_load(p.code, p.kind, base, p.kstep[0], 0, buf) == base
+    cdef bint plain = p.code == p.out_code and p.kstep[0] == FT_SIZE[p.code]
     f.start(out, m)
     while u < p.units:
         if plain and index[0] + 4 <= p.rsize[0] and u + 4 <= p.units:
@@ -89,7 +94,7 @@ cdef void fold_in_place(const Plan *p, const ft_reduction *f, const char *base, 
         ft_divide(out, p.kind, m, p.par)
 
 
-cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, Py_ssize_t m, Py_ssize_t u,
+cdef void fold_columns(const Plan *p, int op, const char *base, Py_ssize_t m, Py_ssize_t u,
                        Py_ssize_t end, void *acc, const void *center) noexcept nogil:
     cdef Py_ssize_t index[MAXD]
     cdef double complex buf[WIDTH]
@@ -97,8 +102,11 @@ cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, P
     if u >= end:                    # nothing to reduce: an empty dimension has no place either
         return
     cdef Py_ssize_t off = place(p.rsize, p.rstep, p.nr, 0, u, index)
-    cdef bint plain = ft_load(p.code, p.kind, base, p.kstep[0], 0, buf) == base
+    cdef const ft_reduction *f = ft_direct(op, p.code, p.kind) if p.kstep[0] == FT_SIZE[p.code] else NULL
+    cdef bint plain = f != NULL
     cdef int k = 0
+    if not plain:
+        f = FT_REDUCTIONS[op][p.kind]
     f.start(lanes, m)
     while u < end:
         if plain and k <= FOLD - 4 and index[0] + 4 <= p.rsize[0] and u + 4 <= end:
@@ -112,7 +120,7 @@ cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, P
                 f.start(lanes, m)
                 k = 0
             continue
-        f.cols(ft_load(p.code, p.kind, base + off, p.kstep[0], m, buf), m, lanes, center, p.par)
+        f.cols(base + off if plain else <const char *>ft_load(p.code, p.kind, base + off, p.kstep[0], m, buf), m, lanes, center, p.par)
         k += 1
         if k == FOLD:
             f.fold(acc, lanes, m)
@@ -126,20 +134,19 @@ cdef void fold_columns(const Plan *p, const ft_reduction *f, const char *base, P
 
 cdef inline void fold_units(const Plan *p, int op, const char *base, Py_ssize_t m, Py_ssize_t u, Py_ssize_t end, void *acc,
                             const void *center) noexcept nogil:
-    cdef const ft_reduction *f = FT_REDUCTIONS[op][p.kind]
-    f.start_acc(acc, m)
+    FT_REDUCTIONS[op][p.kind].start_acc(acc, m)
     if u >= end:            # nothing to reduce: the neutral value
         return
     if p.rows:
-        fold_rows(p, f, base, u, end, acc, center)
+        fold_rows(p, op, base, u, end, acc, center)
     else:
-        fold_columns(p, f, base, m, u, end, acc, center)
+        fold_columns(p, op, base, m, u, end, acc, center)
 
 
 cdef void plain_rows(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The common case, evenly spaced results of one plain row each."""
     cdef Plan *p = <Plan *>context
-    cdef const ft_reduction *f = FT_REDUCTIONS[p.op][p.kind]
+    cdef const ft_reduction *f = ft_direct(p.op, p.code, p.kind)
     cdef double complex acc[64]
     cdef Py_ssize_t k, m, step = p.kout[0] * FT_SIZE[p.out_code]
     while begin < end:
@@ -232,7 +239,7 @@ cdef int execute(Plan *p) except -1 nogil:
     cdef Py_ssize_t grain = 32768 // (p.group * (UNIT if p.rows and p.rsize[0] > UNIT else p.rsize[0] if p.rows else p.width) + 1) + 1
     if p.groups == 1:
         plain = (p.rows and p.units == 1 and p.nk == 1 and p.first < 0 and p.rstep[0] == FT_SIZE[p.code]
-                 and ft_load(p.code, p.kind, p.x, p.rstep[0], 0, &plain) == p.x)
+                 and ft_direct(p.op, p.code, p.kind) != NULL)
         parallel_for(p.n_tasks, grain, plain_rows if plain else tasks, p)
         return 0
     p.acc = <char *>malloc(p.groups * p.n_out * 16 + p.n_out * 16)
