@@ -61,18 +61,46 @@ FT_HALF_FN void ft_f32_to_f16(char *dst, ptrdiff_t stride, const float *src, ptr
 #endif
     for (; i < n; i++) *(uint16_t *)(dst + i * stride) = ft_f16_bits(src[i]);
 }
+#if defined(__AVX512BW__)
+FT_HALF_FN __m512 ft_bf16_16(const uint16_t *h) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)h)), 16));
+}
+FT_HALF_FN void ft_store_bf16_16(uint16_t *h, __m512 f) {
+    const __m512i u = _mm512_castps_si512(f), odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7FFF)), odd);
+    _mm256_storeu_si256((__m256i *)h, _mm512_mask_cvtepi32_epi16(_mm256_set1_epi16(0x7FC0), _mm512_cmp_ps_mask(f, f, _CMP_ORD_Q),
+                                                                 _mm512_srli_epi32(rounded, 16)));
+}
+#endif
 FT_HALF_FN void ft_bf16_to_f32(float *dst, const char *src, ptrdiff_t stride, ptrdiff_t n) {
-    if (stride == 2) {
-        const uint16_t *h = (const uint16_t *)src;
-        for (ptrdiff_t i = 0; i < n; i++) dst[i] = ft_bf16_value(h[i]);
-    } else
-        for (ptrdiff_t i = 0; i < n; i++) dst[i] = ft_bf16_value(*(const uint16_t *)(src + i * stride));
+    ptrdiff_t i = 0;
+#if defined(__AVX512BW__)
+    if (stride == 2)
+        for (; i + 16 <= n; i += 16) _mm512_storeu_ps(dst + i, ft_bf16_16((const uint16_t *)src + i));
+#endif
+    for (; i < n; i++) dst[i] = ft_bf16_value(*(const uint16_t *)(src + i * stride));
 }
 FT_HALF_FN void ft_f32_to_bf16(char *dst, ptrdiff_t stride, const float *src, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(__AVX512BW__)
     if (stride == 2) {
         uint16_t *h = (uint16_t *)dst;
-        for (ptrdiff_t i = 0; i < n; i++) h[i] = ft_bf16_bits(src[i]);
-    } else
-        for (ptrdiff_t i = 0; i < n; i++) *(uint16_t *)(dst + i * stride) = ft_bf16_bits(src[i]);
+#if defined(__AVX512BF16__)
+        /* The instruction rounds as wanted, but takes subnormal numbers for zeros, and keeps what a NaN carries. */
+        for (; i + 64 <= n; i += 64) {
+            int subnormal = 0;
+            for (int k = 0; k < 64; k += 16) {
+                const __m512 f = _mm512_loadu_ps(src + i + k);
+                subnormal |= _mm512_fpclass_ps_mask(f, 0x20);
+                _mm256_storeu_si256((__m256i *)(h + i + k), _mm256_mask_mov_epi16((__m256i)_mm512_cvtneps_pbh(f),
+                                    _mm512_cmp_ps_mask(f, f, _CMP_UNORD_Q), _mm256_set1_epi16(0x7FC0)));
+            }
+            if (subnormal) for (int k = 0; k < 64; k += 16) ft_store_bf16_16(h + i + k, _mm512_loadu_ps(src + i + k));
+        }
+#endif
+        for (; i + 16 <= n; i += 16) ft_store_bf16_16(h + i, _mm512_loadu_ps(src + i));
+    }
+#endif
+    for (; i < n; i++) *(uint16_t *)(dst + i * stride) = ft_bf16_bits(src[i]);
 }
 #endif

@@ -11,6 +11,8 @@ from .table import INDEX, OPS
 HALF_BITS = {"float16": ("0x3c00", "0x7c00"), "bfloat16": ("0x3f80", "0x7f80")}
 # Calls that cost no more than arithmetic.
 CHEAP = {"where", "maximum", "minimum", "abs", "square"}
+# Calls of a few instructions, beside which half types' way through buffers of float32 is what takes the time.
+SHORT = CHEAP | {"floor", "ceil", "trunc", "sqrt", "rsqrt", "sign", "sgn", "lerp", "isinf", "isfinite", "signbit", "copysign", "infinity"}
 PROMOTE_CODE = {"same": 0, "float": 1, "bool": 2, "real": 3}
 
 
@@ -44,10 +46,18 @@ class Loop:
     bits: str | None = None
 
     @property
+    def called(self):
+        return {name.rsplit("_", 1)[0] for name in re.findall(r"(\w+)\(", self.text)}
+
+    @property
     def cheap(self):
         """Whether the loop is bound by loads and stores."""
-        called = {name.rsplit("_", 1)[0] for name in re.findall(r"(\w+)\(", self.text)}
-        return called <= CHEAP and not self.fast
+        return self.called <= CHEAP and not self.fast
+
+    @property
+    def short(self):
+        """Whether a half type's loop converts in registers, in a body of its own, instead of going through float32's."""
+        return self.called <= SHORT and not self.fast
 
     @property
     def repeated(self):

@@ -88,13 +88,15 @@ FT_FROM(f16, _Float16)
 #undef convert_f16_f32
 FT_FROM(bf16, ft_b16)
 #define convert_f32_f16 convert_f32_f16_each
+#define convert_f32_bf16 convert_f32_bf16_each
 FT_FROM(f32, float)
 #undef convert_f32_f16
+#undef convert_f32_bf16
 FT_FROM(f64, double)
 FT_FROM(c64, float _Complex)
 FT_FROM(c128, double _Complex)
 
-/* gcc does not vectorise these two by itself */
+/* gcc does not vectorise the first two by itself, nor does it know of an instruction for the third */
 static void convert_f16_f32(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par) {
     if (s[0] == 4 && s[1] == 2) ft_f16_to_f32((float *)p[0], p[1], 2, n);
     else convert_f16_f32_each(p, s, n, par);
@@ -102,6 +104,10 @@ static void convert_f16_f32(char **p, const ptrdiff_t *s, ptrdiff_t n, const dou
 static void convert_f32_f16(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par) {
     if (s[0] == 2 && s[1] == 4) ft_f32_to_f16(p[0], 2, (const float *)p[1], n);
     else convert_f32_f16_each(p, s, n, par);
+}
+static void convert_f32_bf16(char **p, const ptrdiff_t *s, ptrdiff_t n, const double *par) {
+    if (s[0] == 2 && s[1] == 4) ft_f32_to_bf16(p[0], 2, (const float *)p[1], n);
+    else convert_f32_bf16_each(p, s, n, par);
 }
 
 typedef void (*ft_convert_fn)(char **, const ptrdiff_t *, ptrdiff_t, const double *);

@@ -52,8 +52,8 @@ typedef uint32_t ft_16_words __attribute__((vector_size(64)));
 typedef float ft_16_floats __attribute__((vector_size(64), aligned(4), may_alias));
 static inline ft_16_floats ft_bf16_vector(const uint16_t *p)
 {
-#if defined(__AVX512F__)
-    return (ft_16_floats)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16);
+#if defined(__AVX512BW__)
+    return (ft_16_floats)ft_bf16_16(p);
 #else
     return (ft_16_floats)(__builtin_convertvector(*(const ft_16_halves *)p, ft_16_words) << 16);
 #endif
