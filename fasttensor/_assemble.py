@@ -175,7 +175,8 @@ def install_methods():
 # In `repr`, messages and pickles compiled classes go by the names that programs use.
 for _kind in (Tensor, dtype.dtype, device):
     dispatch.set_type_name(_kind, b"fasttensor." + _kind.__name__.encode())
-Size.__module__ = "fasttensor"
+dispatch.set_type_name(storage.Storage, b"fasttensor.storage.UntypedStorage")
+Size.__module__ = layout.__module__ = copying.memory_format.__module__ = "fasttensor"
 
 
 def fill(namespace):

@@ -1,8 +1,7 @@
-"""The named tuples that functions return: ``torch.return_types.max`` and the like."""
-from fasttensor.functional.results import RESULTS
+"""The named tuples that functions return: ``torch.return_types.max``, and ``max_out`` where the results were written into ``out=``."""
+from fasttensor.functional.results import OUT_RESULTS, RESULTS
 
-globals().update(RESULTS)
-# PyTorch has types of their own for results written into out=.
-globals().update((name + "_out", kind) for name, kind in RESULTS.items() if name != "histogramdd")
-__all__ = ["all_return_types", *RESULTS, *(name + "_out" for name in RESULTS if name != "histogramdd")]
-all_return_types = list(RESULTS.values())
+_ALL = {**RESULTS, **OUT_RESULTS}
+globals().update(_ALL)
+__all__ = ["all_return_types", *sorted(name for name in _ALL if not name.startswith("_"))]
+all_return_types = [_ALL[name] for name in __all__[1:]]

@@ -4,6 +4,7 @@ from fasttensor._core.construct import over_storage
 from fasttensor._core.dispatch import install
 from fasttensor._core.dtype import DTYPES
 from fasttensor._core.storage import Storage as UntypedStorage
+from fasttensor._core.resizing import resizable, resize
 from fasttensor._core.storage import make_storage
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -37,12 +38,19 @@ def _pin(self, device="cuda"):
     return self
 
 
+def _type(self, dtype=None, non_blocking=False):
+    if dtype is not None:
+        raise RuntimeError("UntypedStorage.type: bytes have no other type: make a TypedStorage(wrap_storage=...)")
+    return "torch.storage.UntypedStorage"
+
+
 # Methods of storages that are made of operations on tensors.
 install(UntypedStorage, {
     "tolist": lambda self: list(self.tobytes()), "clone": lambda self: _bytes(self).clone().untyped_storage(), "cpu": lambda self: self,
     "fill_": _fill, "copy_": _copy, "share_memory_": _share, "element_size": lambda self: 1, "untyped": lambda self: self, "is_sparse": False,
     "is_cuda": property(lambda self: self.device_type == "cuda"), "device": property(lambda self: _bytes(self).device), "is_pinned":
-    lambda self, device="cuda": False, "pin_memory": _pin})
+    lambda self, device="cuda": False, "pin_memory": _pin,
+    "resize_": resize, "resizable": resizable, "type": _type})
 
 
 class TypedStorage:
@@ -102,6 +110,14 @@ class TypedStorage:
     def nbytes(self):
         """Size in bytes."""
         return self._untyped_storage.nbytes()
+
+    def resize_(self, size):
+        """Another number of elements; the first ones stay."""
+        resize(self._untyped_storage, size * self.dtype.itemsize)
+
+    def resizable(self):
+        """Whether the memory is the storage's own."""
+        return resizable(self._untyped_storage)
 
     def element_size(self):
         """Bytes of one element."""

@@ -1,4 +1,5 @@
 """What tensors over one memory know of each other: storages, `set_`, outputs that are operands, elements that share memory."""
+import numpy
 import pytest
 
 import fasttensor as torch
@@ -78,13 +79,41 @@ def test_outputs_apart_from_what_is_read(name):
     assert calls[name](x) is x
 
 
-def test_storages_do_not_move():
+def test_storages_grow_and_shrink():
     x = torch.arange(6.0)
-    part = x[2:]
+    part, other, array = x[2:], x.data, x.numpy()
     part.resize_(3, 2)
-    assert part.flatten()[:4].tolist() == [2, 3, 4, 5] and part.data_ptr() != x.data_ptr() + 8 and x.tolist() == [0, 1, 2, 3, 4, 5]
-    within = x[2:].resize_(2)
-    assert within.data_ptr() == x.data_ptr() + 8
-    with pytest.raises(RuntimeError, match="out of bounds"):
-        torch.zeros(3).set_(x.untyped_storage(), 1, (6,), (2,))
-    assert not hasattr(x.untyped_storage(), "resize_")
+    assert part.data_ptr() == x.data_ptr() + 8 == other.data_ptr() + 8 and part.storage_offset() == 2
+    part.fill_(7)
+    assert x.tolist() == other.tolist() == [0, 1, 7, 7, 7, 7] == array.tolist()
+    store = x.untyped_storage()
+    assert store.nbytes() == other.untyped_storage().nbytes() == 32
+    part.resize_(100, 2).fill_(8)
+    assert x.tolist() == other.tolist() == [0, 1, 8, 8, 8, 8] and array.tolist() == [0, 1, 7, 7, 7, 7] and other.untyped_storage().nbytes() == 808
+    assert store.resize_(100) is store and x[0] == 0 and len(store) == 100 and store.resizable()
+    store.resize_(0)
+    assert store.nbytes() == 0
+    store.resize_(24)
+    assert x.fill_(3).tolist() == [3] * 6
+    shown = torch.zeros(3).set_(store, 1, (6,), (2,))
+    assert store.nbytes() == 48 and shown[0] == 3
+    w = torch.ones(3, requires_grad=True)
+    z = torch.ones(3)
+    total = (w * z).sum()
+    z.untyped_storage().resize_(4000)       # saved tensors move too
+    total.backward()
+    assert w.grad.tolist() == [1, 1, 1]
+    meta = torch.ones(3, device="meta")
+    meta.untyped_storage().resize_(400)
+    assert meta.untyped_storage().nbytes() == 400
+    grown = torch.FloatStorage([1, 2])
+    grown.resize_(5)
+    assert len(grown) == 5 and grown.tolist()[:2] == [1, 2]
+    view = memoryview(x)
+    x.resize_(10000)
+    assert view[0] == 3
+    for call in (lambda: torch.from_numpy(numpy.ones(3)).untyped_storage().resize_(100), lambda: torch.UntypedStorage(3).resize_(1.5),
+                 lambda: torch.UntypedStorage(3).resize_(-1)):
+        with pytest.raises(RuntimeError, match="resiz"):
+            call()
+

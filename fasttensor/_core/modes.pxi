@@ -138,6 +138,9 @@ cdef class set_grad_enabled(Mode):
     def __reduce__(self):
         return type(self), (self.mode,)
 
+    def __repr__(self):
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def clone(self):
         return type(self)(self.mode)
 

@@ -316,7 +316,7 @@ cdef class Tensor:
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         show_buffer(self, buffer, flags)
-        buffer.obj = self
+        buffer.obj = alias(self)        # which keeps the memory where it is when this tensor is resized
 
     def __releasebuffer__(self, Py_buffer *buffer):
         free(buffer.internal)

@@ -82,7 +82,7 @@ def converted(value, dtype):
         return cached(value, dtype) if cacheable(value, dtype) else value.to(dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(item, (ft.Tensor, list, tuple)) for item in value):
         made = [converted(item, dtype) for item in value]
-        return made if isinstance(value, list) else type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+        return made if isinstance(value, list) else type(value)(*made) if hasattr(value, "_fields") or hasattr(value, "_parts") else tuple(made)
     return value
 
 

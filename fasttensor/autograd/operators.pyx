@@ -86,30 +86,36 @@ cdef object pow_slot(object a, object b):
     if scalar_code(a) < 0 and not isinstance(a, Tensor) or scalar_code(b) < 0 and not isinstance(b, Tensor):
         return NotImplemented
     return NAMESPACE["pow"](a, b)
+cdef object written(int op, object a, object b):
+    """In place; NotImplemented likewise, upon which Python takes the operator that makes a new tensor, or the other operand's."""
+    if not isinstance(b, Tensor) and scalar_code(b) < 0:
+        return NotImplemented
+    return inplace(op, a, b, None, ONE)
+
 cdef object iadd_slot(object a, object b):
-    return inplace(FT_ADD, a, b, None, ONE)
+    return written(FT_ADD, a, b)
 cdef object isub_slot(object a, object b):
-    return inplace(FT_SUB, a, b, None, ONE)
+    return written(FT_SUB, a, b)
 cdef object imul_slot(object a, object b):
-    return inplace(FT_MUL, a, b, None, ONE)
+    return written(FT_MUL, a, b)
 cdef object idiv_slot(object a, object b):
-    return inplace(FT__DIV, a, b, None, ONE)
+    return written(FT__DIV, a, b)
 cdef object ifloordiv_slot(object a, object b):
-    return inplace(FT_FLOOR_DIVIDE, a, b, None, ONE)
+    return written(FT_FLOOR_DIVIDE, a, b)
 cdef object imod_slot(object a, object b):
-    return inplace(FT_REMAINDER, a, b, None, ONE)
+    return written(FT_REMAINDER, a, b)
 cdef object ipow_slot(object a, object b):
-    return inplace(FT_POW, a, b, None, ONE)
+    return written(FT_POW, a, b)
 cdef object iand_slot(object a, object b):
-    return inplace(FT_BITWISE_AND, a, b, None, ONE)
+    return written(FT_BITWISE_AND, a, b)
 cdef object ior_slot(object a, object b):
-    return inplace(FT_BITWISE_OR, a, b, None, ONE)
+    return written(FT_BITWISE_OR, a, b)
 cdef object ixor_slot(object a, object b):
-    return inplace(FT_BITWISE_XOR, a, b, None, ONE)
+    return written(FT_BITWISE_XOR, a, b)
 cdef object ilshift_slot(object a, object b):
-    return inplace(FT_BITWISE_LEFT_SHIFT, a, b, None, ONE)
+    return written(FT_BITWISE_LEFT_SHIFT, a, b)
 cdef object irshift_slot(object a, object b):
-    return inplace(FT_BITWISE_RIGHT_SHIFT, a, b, None, ONE)
+    return written(FT_BITWISE_RIGHT_SHIFT, a, b)
 
 cdef binary_slot *_b = binary_slots()
 _b[SLOT_ADD], _b[SLOT_SUB], _b[SLOT_MUL], _b[SLOT_TRUEDIV] = add_slot, sub_slot, mul_slot, div_slot

@@ -1,7 +1,7 @@
 """Whole-tensor writes, with their gradients; other memory under a tensor."""
-from libc.string cimport memmove
 from fasttensor._core.tensor cimport Tensor, Node, new_tensor, new_like, from_storage, set_geometry, same_shape, describe, wrote, CPU, META, BATCHED, MAX_DIMS
 from fasttensor._core.dtype cimport ITEMSIZE, FLOAT16, dtype_of
+from fasttensor._core.resizing cimport resize_storage
 from fasttensor._core.storage cimport Storage
 from fasttensor._core.dispatch cimport grad_enabled, copy_into, internal_overlap
 from fasttensor._core.dispatch import backend
@@ -157,7 +157,7 @@ def zero_(self):
 
 
 def resize_(self, *sizes, memory_format=None):
-    """Give this tensor another shape, with new memory where it needs more; new elements are uninitialised, the old ones stay in memory order.
+    """Give this tensor another shape. Its storage gets larger where it must, for all that show it; new elements are uninitialised.
 
     Raises RuntimeError for a tensor that requires grad, negative sizes, and memory that belongs to another object (numpy's, a file's).
 
@@ -196,13 +196,11 @@ def resize_(self, *sizes, memory_format=None):
     n = total
     cdef size_t nbytes = (n + x.offset) * ITEMSIZE[x.code] if n else 0
     if (x.dev == CPU or x.dev == META) and (old is None or nbytes > old.length):
-        if old is not None and old.capacity == 0 and old.owner is not None and not isinstance(old.owner, Storage):
-            raise RuntimeError("Trying to resize storage that is not resizable: its memory belongs to another object")
-        grown = new_tensor(len(shape), s, x.code, x.dev)
-        if x.dev == CPU:
-            copy_bytes(<Tensor>grown, x)
-        (<Tensor>grown).store.version = 0 if old is None else old.version
-        x.store, x.ptr, x.offset = (<Tensor>grown).store, (<Tensor>grown).ptr, 0
+        if old is None:
+            grown = new_tensor(len(shape), s, x.code, x.dev)
+            x.store, x.ptr, x.offset = (<Tensor>grown).store, (<Tensor>grown).ptr, 0
+        else:
+            resize_storage(old, nbytes, x)
     set_geometry(x, len(shape), s, NULL)
     if memory_format is channels_last or memory_format is channels_last_3d:
         laid = with_channels_last(x, memory_format)
@@ -211,17 +209,11 @@ def resize_(self, *sizes, memory_format=None):
     return x
 
 
-cdef void copy_bytes(Tensor dst, Tensor src):
-    """The elements of src in memory order, as far as dst has room."""
-    cdef size_t n = min(dst.count, src.count) * ITEMSIZE[dst.code]
-    if n and src.contig:
-        memmove(dst.ptr, src.ptr, n)
-
-
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Make this tensor show the memory of another tensor or storage, from `storage_offset` on, by `size` and `stride` (default: all of it).
 
-    Raises RuntimeError for a tensor of another dtype or device, and where the geometry leads outside of the storage.
+    A storage that ends before the last element gets larger. Raises RuntimeError for a tensor of another dtype or device, and where such a
+    storage belongs to another object.
 
     >>> x = torch.empty(0)
     >>> x.set_(torch.tensor([1.0, 2.0]))
@@ -252,12 +244,21 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
                            f' "{y.device}". This is no longer allowed; the devices must match.')
     if size is not None:
         if stride is None:
-            y = y.as_strided(size, [int(s) for s in contiguous_strides(size)], storage_offset)
-        else:
-            y = y.as_strided(size, stride, storage_offset)
+            stride = contiguous_strides(size)
+        need = last_byte(size, stride, storage_offset, ITEMSIZE[x.code])
+        if y.store is not None and <object>y.store.length < need <= <Py_ssize_t>1 << 58:
+            resize_storage(y.store, need)
+        y = y.as_strided(size, stride, storage_offset)
     x.data = y
     wrote(x)
     return x
+
+
+cdef object last_byte(size, stride, offset, int item):
+    """How many bytes a storage needs for these elements."""
+    if len(size) != len(stride) or 0 in size or offset < 0:
+        return 0
+    return (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride)])) * item
 
 
 cdef list contiguous_strides(size):

@@ -10,6 +10,7 @@ from fasttensor.autograd.checks import check_tensor as check_tensor, wrap_dim
 from fasttensor.autograd.index_arguments import refuse_mixed, refuse_shared    # noqa: F401 (the second for the families)
 from fasttensor.autograd.outputs import fit, same_dtype
 from fasttensor.autograd.rule import needs_history
+from fasttensor.functional.results import written
 from fasttensor.functional.retelling import as_method, in_place_words
 
 __all__ = []
@@ -61,7 +62,7 @@ def give(out, value, name, same=False):
         if len(outs) != len(value):
             raise TypeError(f"{name}(): out= needs {len(value)} tensors, got {len(outs)}")
         given = [give(o, v, name, same) for o, v in zip(outs, value)]
-        return type(value)(given) if not hasattr(value, "_fields") else type(value)(*given)
+        return written(value, given)
     need_out(name, out)
     if needs_history(value, out):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of"

@@ -65,7 +65,7 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     from fasttensor.functional.data import from_numpy
     if array.dtype == bool:
         array = array.astype("uint8")
-    return from_numpy(array) if array.ndim else tensor(array.item())
+    return from_numpy(array if array.ndim else array.reshape(()))       # where it is a number, as an array without dimensions
 
 
 # --- DLPack ---
@@ -83,8 +83,15 @@ def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
 
 
 def __dlpack_device__(self):
-    """DLPack's device type and number."""
-    return dlpack.device_pair(self)
+    """DLPack's device type (``torch.utils.dlpack.DLDeviceType``) and number.
+
+    >>> torch.ones(2).__dlpack_device__()
+    (<DLDeviceType.kDLCPU: 1>, 0)
+    """
+    from fasttensor.functional.dlpack_devices import DLDeviceType
+
+    kind, number = dlpack.device_pair(self)
+    return DLDeviceType(kind), number
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):

@@ -130,7 +130,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
     """
     flag("lu", "pivot", pivot)
     found = linalg_lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
-    return deliver("lu", out, tuple(found) if get_infos else tuple(found[:2]))
+    return deliver("lu", out, RESULTS["_lu_with_info"](*found) if get_infos else tuple(found[:2]))
 
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):

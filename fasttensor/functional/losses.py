@@ -51,6 +51,12 @@ def same_dtype(name, input, other, argument):
         raise RuntimeError(f"{name}(): expected {argument} of dtype {input.dtype.name} but found {description(other)} for input {description(input)}")
 
 
+def need_classes(name, input, target):
+    """RuntimeError for rows of no classes over one dimension of places, or over more than two, as in PyTorch."""
+    if input.ndim > 2 and input.ndim != 4 and input.size(1) == 0 and target.numel():
+        raise RuntimeError(f"{name}(): size mismatch: there are no classes in {description(input)} for target {description(target)}")
+
+
 def check_weight(name, input, weight, classes):
     if weight is None:
         return
@@ -88,6 +94,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if target.dtype.code not in (1, 5):
         raise RuntimeError(f"cross_entropy(): expected target dtype int64 or floating point, got {description(target)}")
     rows, classes = rows_of_classes("cross_entropy", input, target)
+    need_classes("cross_entropy", input, target)
     check_weight("cross_entropy", input, weight, rows.size(1))
     loss = apply(CrossEntropyLoss, rows, classes.long(), weight, ignore_index, float(label_smoothing), how)
     return loss.reshape(target.shape) if how == "none" and input.ndim == 1 else loss
@@ -134,6 +141,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         raise RuntimeError(f"nll_loss(): input must have at least one dimension, got {description(input)}")
     if input.ndim > 1 and not classes_fit(input, target):
         rows_of_classes("nll_loss", input, target)
+    need_classes("nll_loss", input, target)
     x, t = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
     check_weight("nll_loss", x, weight, x.size(1))
     loss = apply(NllLoss, x, t if t.dtype is INT64 else t.long(), weight, ignore_index, how)

@@ -26,6 +26,7 @@ class finfo:
     >>> torch.finfo(torch.float32).eps
     1.1920928955078125e-07
     """
+    __module__ = "fasttensor"
 
     def __init__(self, type=None):
         d = get_default_dtype() if type is None else DTYPES["float64"] if type is float else type
@@ -47,6 +48,7 @@ class iinfo:
     >>> torch.iinfo(torch.int8).max
     127
     """
+    __module__ = "fasttensor"
 
     def __init__(self, type):
         if not isinstance(type, dtype) or type.is_floating_point or type.is_complex or type is DTYPES["bool"]:

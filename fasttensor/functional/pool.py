@@ -262,10 +262,17 @@ def adaptive_windows(name, nd, input, output_size):
     return adaptive_lists(name, nd, input.shape, input.dtype, frozen(output_size))
 
 
+def one_each(output_size):
+    """Whether one window covers everything."""
+    return output_size == 1 or isinstance(output_size, (tuple, list)) and set(output_size) == {1}
+
+
 def adaptive_avg_pool(name, nd, input, output_size):
     if isinstance(input, Tensor) and input.ndim in (nd + 1, nd + 2) and 0 in input.shape[-nd:] and (
-            output_size == 1 or isinstance(output_size, (tuple, list)) and set(output_size) == {1}):
+            one_each(output_size)):
         return input.mean(tuple(range(-nd, 0)), True)       # of nothing, as in PyTorch
+    if isinstance(input, Tensor) and input.is_complex() and input.ndim in (nd + 1, nd + 2) and 0 not in input.shape[1:] and one_each(output_size):
+        return input.mean(tuple(range(-nd, 0)), True)       # which PyTorch makes of a window over everything
     if nd < 3 and isinstance(input, Tensor) and input.ndim == nd + 2 and input.size(1) == 0 and 0 not in input.shape[2:]:
         # as one sample of no channels, which has windows
         return adaptive_avg_pool(name, nd, input.flatten(0, 1), output_size).unflatten(0, input.shape[:2])

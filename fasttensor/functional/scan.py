@@ -221,7 +221,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, **names):
 def gradient(input, *, spacing=None, dim=None, edge_order=1, **names):
     """Estimated derivative along each of `dim`: central differences inside, one-sided at the ends.
 
-    `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A list of tensors is returned.
+    `spacing` is one number, one a dimension, or coordinates (tensors) a dimension. A tuple of tensors is returned.
 
     Each result has the input's shape and floating or complex dtype. Raises RuntimeError for an `edge_order` other than 1 and 2, and for fewer
     than edge_order + 1 points.
@@ -255,7 +255,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, **names):
             raise RuntimeError(f"gradient(): expected each element of spacing to have one dimension, but got {description(h)}; use .item() for a number")
         if isinstance(h, Tensor) and h.numel() != input.size(d):
             raise RuntimeError(f"gradient(): expected coordinates of length {input.size(d)} for dimension {d}, got {description(h)}")
-    return [slope(input, h, d, edge_order) for d, h in zip(dims, steps)]
+    return tuple([slope(input, h, d, edge_order) for d, h in zip(dims, steps)])
 
 
 def slope(y, h, d, order):

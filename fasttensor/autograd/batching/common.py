@@ -9,7 +9,7 @@ def wrapped(made, level):
         return made if value_at(made, level) is not None else batch(made, level)
     if isinstance(made, (tuple, list)):
         parts = [wrapped(m, level) if isinstance(m, Tensor) else m for m in made]
-        return type(made)(*parts) if hasattr(made, "_fields") else tuple(parts)
+        return type(made)(*parts) if hasattr(made, "_fields") or hasattr(made, "_parts") else tuple(parts)
     return made
 
 

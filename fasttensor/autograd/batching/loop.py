@@ -45,7 +45,7 @@ def over_samples(function, args, level, name, kwargs=None):
         return stacked(rows, name)
     if isinstance(first, (tuple, list)):
         columns = [stacked(column, name) for column in zip(*rows)]
-        return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
+        return type(first)(*columns) if hasattr(first, "_fields") or hasattr(first, "_parts") else tuple(columns)
     return same_for_all(rows, name)
 
 
