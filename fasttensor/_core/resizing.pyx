@@ -1,6 +1,5 @@
 """Storages that get larger or smaller under the tensors that show them."""
 import gc
-from cpython.object cimport PyObject
 from libc.string cimport memcpy
 from fasttensor._core.dtype cimport UINT8
 from fasttensor._core.storage cimport Storage
