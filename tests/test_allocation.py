@@ -36,3 +36,12 @@ def test_no_memory_is_an_error_of_both_kinds():
     for kind in (RuntimeError, MemoryError, torch.OutOfMemoryError):
         with pytest.raises(kind, match="not enough memory: could not allocate"):
             torch.empty(1 << 50)
+
+
+def test_errors_name_the_operation_and_its_tensors():
+    x = torch.ones(1 << 22, 1)
+    for leaf in (x, x.clone().requires_grad_()):
+        with pytest.raises(torch.OutOfMemoryError, match=r"Cdist\(float32\[4194304, 1\], .*could not allocate .* bytes for float32\[4194304, 4194304\]"):
+            torch.cdist(leaf, leaf)
+    with pytest.raises(torch.OutOfMemoryError, match=r"could not allocate .* bytes for float32\[1048576, 4194304\]"):
+        torch.ones(1 << 20, 1) + torch.ones(1 << 22)

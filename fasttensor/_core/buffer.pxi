@@ -37,7 +37,7 @@ cdef bint show_buffer(Tensor self, Py_buffer *buffer, int flags) except False:
     cdef int d
     cdef Py_ssize_t *dims = <Py_ssize_t *>malloc(2 * (self.rank + 1) * sizeof(Py_ssize_t))
     if dims == NULL:
-        raise MemoryError()
+        raise no_room(f"buffer: no memory for the shape of {describe(self)}")
     for d in range(self.rank):
         dims[d] = self.sizes[d]
         dims[self.rank + d] = self.steps[d] * ITEMSIZE[self.code]

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport *
-from fasttensor._core.storage cimport Storage, foreign_storage
+from fasttensor._core.storage cimport Storage, foreign_storage, no_room
 
 cdef struct DLDevice:
     int32_t device_type
@@ -102,13 +102,13 @@ def export(Tensor x not None, bint versioned, bint copied):
     cdef Managed *m
     cdef Versioned *v
     if room == NULL:
-        raise MemoryError(NO_MEMORY)
+        raise no_room(NO_MEMORY)
     x = alias(x)        # a later resize of the original must not free what was exported
     if versioned:
         v = <Versioned *>malloc(sizeof(Versioned))
         if v == NULL:
             free(room)
-            raise MemoryError(NO_MEMORY)
+            raise no_room(NO_MEMORY)
         describe_memory(&v.tensor, x, room)
         v.major, v.minor, v.context, v.deleter = 1, 0, <void *>x, release_versioned
         v.flags = (READ_ONLY if x.store is not None and x.store.read_only else 0) | (IS_COPIED if copied else 0)
@@ -117,7 +117,7 @@ def export(Tensor x not None, bint versioned, bint copied):
     m = <Managed *>malloc(sizeof(Managed))
     if m == NULL:
         free(room)
-        raise MemoryError(NO_MEMORY)
+        raise no_room(NO_MEMORY)
     describe_memory(&m.tensor, x, room)
     m.context, m.deleter = <void *>x, release
     Py_INCREF(x)

@@ -37,7 +37,7 @@ cdef bint set_geometry(Tensor t, int rank, const Py_ssize_t *sizes, const Py_ssi
     if rank > INLINE_DIMS and (t.sizes == t.inline_dims or t.rank < rank):
         room = <Py_ssize_t *>malloc(2 * rank * sizeof(Py_ssize_t))
         if room == NULL:
-            raise MemoryError()
+            raise no_room(f"no memory for a shape of {rank} dimensions")
         if t.sizes != t.inline_dims:
             free(t.sizes)
         t.sizes, t.steps = room, room + rank
@@ -111,12 +111,20 @@ cdef Storage adopted_storage(Storage store, unsigned long version):
     return other
 
 
+cdef Storage large_storage(Tensor t):
+    """Memory for a large tensor, whose shape the error says."""
+    try:
+        return new_storage(t.count * ITEMSIZE[t.code])
+    except MemoryError as error:
+        raise no_room(f"not enough memory: could not allocate {t.count * ITEMSIZE[t.code]} bytes for {describe(t)}") from None
+
+
 cdef Tensor new_tensor(int rank, const Py_ssize_t *sizes, int code, int dev):
     cdef Tensor t = ft_fresh_tensor()
     set_geometry(t, rank, sizes, NULL)
     t.code, t.dev, t.inference = code, dev, inference_enabled()
     if dev == CPU:
-        t.store = new_storage(t.count * ITEMSIZE[code])
+        t.store = new_storage(t.count * ITEMSIZE[code]) if t.count < 1 << 20 else large_storage(t)
         t.ptr = t.store.ptr
     elif dev == META:
         t.store = no_storage(t.count * ITEMSIZE[code])

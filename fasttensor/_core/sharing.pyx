@@ -8,7 +8,7 @@ import os
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 from fasttensor._core.dtype cimport ITEMSIZE
-from fasttensor._core.storage cimport Storage
+from fasttensor._core.storage cimport Storage, no_room
 from fasttensor._core.storage import storage_over
 from fasttensor._core.tensor cimport Tensor, CPU
 
@@ -125,7 +125,7 @@ cdef class Mapped:
     def __cinit__(self, int fd, Py_ssize_t nbytes, bint gives_back):
         cdef void *ptr = map_memory(NULL, HEAD + nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0)
         if <size_t>ptr == <size_t>-1:
-            raise MemoryError(f"could not map {nbytes} bytes of shared memory")
+            raise no_room(f"could not map {nbytes} bytes of shared memory")
         self.ptr, self.length, self.gives_back, self.forks = <char *>ptr, nbytes, gives_back, forks
 
     def __dealloc__(self):

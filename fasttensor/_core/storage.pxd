@@ -14,4 +14,5 @@ cdef class Storage:
 
 cdef Storage new_storage(size_t nbytes)
 cdef Storage foreign_storage(void *ptr, size_t nbytes, object owner)
+cdef object no_room(str what)
 cdef void bump(Storage store)

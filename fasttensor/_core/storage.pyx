@@ -275,6 +275,11 @@ cdef object no_memory(size_t nbytes):
     return OutOfMemoryError(f"not enough memory: could not allocate {nbytes} bytes ({used_bytes} bytes are in use)")
 
 
+cdef object no_room(str what):
+    """The error of an operation that has no room to work in: "matrix product: no memory for packing"."""
+    return OutOfMemoryError(f"{what} ({used_bytes} bytes are in use)")
+
+
 cdef Storage new_storage(size_t nbytes):
     """Uninitialised memory from the cache or from the system."""
     global used_bytes, peak_bytes, cached_bytes

@@ -8,7 +8,7 @@ from cpython.buffer cimport (PyBUF_WRITABLE, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRID
                              PyBUF_ANY_CONTIGUOUS)
 from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport *
-from fasttensor._core.storage cimport Storage, new_storage, foreign_storage, bump
+from fasttensor._core.storage cimport Storage, new_storage, foreign_storage, bump, no_room
 from fasttensor._core.element cimport read_element
 from fasttensor._core.device cimport device_of
 from fasttensor._core.checked cimport mul_overflows

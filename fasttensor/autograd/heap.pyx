@@ -2,6 +2,7 @@
 from cpython.ref cimport PyObject, Py_INCREF, Py_DECREF
 from libc.stdlib cimport realloc, free
 from fasttensor._core.tensor cimport Node
+from fasttensor._core.storage cimport no_room
 
 
 cdef bint push(Heap *h, Node node) except False:
@@ -10,7 +11,7 @@ cdef bint push(Heap *h, Node node) except False:
     if h.n == h.room:
         item = <PyObject **>realloc(h.item, (2 * h.room + 16) * sizeof(PyObject *))
         if item == NULL:        # the old block is still the heap's
-            raise MemoryError(f"backward: no memory for the queue of {h.n} nodes")
+            raise no_room(f"backward: no memory for the queue of {h.n} nodes")
         h.item, h.room = item, 2 * h.room + 16
     Py_INCREF(node)
     h.n += 1

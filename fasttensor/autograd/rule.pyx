@@ -8,6 +8,7 @@ from fasttensor._core.dtype cimport is_float_code, is_complex_code, dtype_of
 from fasttensor._core.dispatch cimport grad_enabled, set_grad_enabled_flag, inside_vmap, set_inside
 from fasttensor._core.dispatch cimport hook as python_hook
 from fasttensor._core.dispatch import install, set_hook
+from fasttensor._core.storage import OutOfMemoryError
 from fasttensor._core.dual cimport any_duals, dual_on, hidden
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history, set_saved, get_saved
 from fasttensor.autograd.dependence cimport depending
@@ -112,12 +113,23 @@ def set_batched_rule(function):
     _batched = function
 
 
+cdef object told(object error, str name, object args):
+    """An error of memory that could not be had, with the operation and its tensors in front."""
+    if getattr(error, "told", None) is None:
+        error.args = (f"{name}({', '.join([describe(a) for a in args if isinstance(a, Tensor)])}): {error}",)
+        error.told = name
+    return error
+
+
 cdef object forward_of(object rule, Node node, tuple args, bint user):
     if user and hasattr(rule, "setup_context") and rule.setup_context is not None:
         out = rule.forward(*args)
         rule.setup_context(node, args, out)
         return out
-    return rule.forward(node, *args)
+    try:
+        return rule.forward(node, *args)
+    except OutOfMemoryError as error:
+        raise told(error, rule.__name__, args)
 
 
 cdef object unrecorded_outputs(tuple args, object out):
@@ -193,10 +205,11 @@ cdef object rule_backward(Node node, object grad):
             got = node.rule.backward(node, *<tuple>grad) if type(grad) is tuple else node.rule.backward(node, grad)
         finally:
             set_inside(inside)
-    elif type(grad) is tuple:
-        got = node.rule.backward(node, *<tuple>grad)
     else:
-        got = node.rule.backward(node, grad)
+        try:
+            got = node.rule.backward(node, *<tuple>grad) if type(grad) is tuple else node.rule.backward(node, grad)
+        except OutOfMemoryError as error:
+            raise told(error, node.label, grad if type(grad) is tuple else (grad,))
     if type(got) is not tuple:
         got = tuple(got) if type(got) is list else (got,)
     if len(<tuple>got) != n:

@@ -10,6 +10,7 @@ Source: Dao et al., FlashAttention, arXiv 2205.14135.
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, CPU, contiguous, describe, new_tensor, new_view
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.gemm.blocks cimport ft_kernel, kernel_of
 
 cdef extern from "attention_kernels.h" nogil:
@@ -144,7 +145,7 @@ def attention(Tensor q not None, Tensor k not None, Tensor v not None, Tensor ma
     with nogil:
         parallel_for(g.items * g.blocks, each, attention_forward_f64 if q.code == FLOAT64 else attention_forward_f32, &g)
     if g.failed:
-        raise MemoryError("attention: no memory for a block of scores")
+        raise no_room("attention: no memory for a block of scores")
     return out, lse
 
 
@@ -175,5 +176,5 @@ def attention_backward(Tensor grad not None, Tensor q not None, Tensor k not Non
         if g.pieces > 1:
             parallel_for(g.items * g.L, 1 + 8192 // g.E, attention_add_parts_f64 if q.code == FLOAT64 else attention_add_parts_f32, &g)
     if g.failed:
-        raise MemoryError("attention: no memory for a block of scores")
+        raise no_room("attention: no memory for a block of scores")
     return dq, dk, dv

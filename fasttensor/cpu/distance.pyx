@@ -13,6 +13,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "distance.h" nogil:
     ctypedef struct ft_distance:
@@ -52,7 +53,7 @@ cdef int setup(Job *j, Tensor a, Tensor b, double p) except -1:
     j.step = (j.others + j.f.block - 1) // j.f.block * j.f.block * j.m * j.f.item
     j.b = <char *>malloc(batch * j.step + 1)
     if j.b == NULL:
-        raise MemoryError(f"cdist: no memory for a packed copy of {j.others} rows of {j.m} elements")
+        raise no_room(f"cdist: no memory for a packed copy of {j.others} rows of {j.m} elements")
     for k in range(batch):
         j.f.pack(b.ptr + k * j.others * j.m * j.f.item, j.others, j.m, j.b + k * j.step)
     # rows that share a block of b while it is in cache
@@ -142,7 +143,7 @@ def cdist_backward(Tensor g, Tensor a, Tensor b, Tensor y, double p):
         run(&j, ga.count // j.m, backward_chunk)
         free(j.b)
         if j.failed:
-            raise MemoryError(f"cdist: no memory for sums of {j.m} elements")
+            raise no_room(f"cdist: no memory for sums of {j.m} elements")
     return cast(ga, a.code)
 
 
@@ -225,7 +226,7 @@ def pdist_backward(Tensor g, Tensor a, Tensor y, double p):
         run(&j, j.rows, pairs_backward_chunk)
         free(j.b)
         if j.failed:
-            raise MemoryError(f"pdist: no memory for sums of {j.m} elements")
+            raise no_room(f"pdist: no memory for sums of {j.m} elements")
     return cast(ga, a.code)
 
 

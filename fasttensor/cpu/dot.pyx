@@ -12,6 +12,7 @@ from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport BOOL, COMPLEX64, COMPLEX128, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, describe
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "dot_rows.h" nogil:
     enum: K_INT
@@ -80,7 +81,7 @@ cdef Tensor dot_plain(Tensor x, Tensor y, bint conj):
     s.direct = s.xstep == ITEMSIZE[x.code] and s.ystep == s.xstep and ITEMSIZE[x.code] == FT_KIND_SIZE[s.kind]
     s.sums = &few[0] if count <= FEW else <Sum *>malloc(count * sizeof(Sum))
     if s.sums == NULL:
-        raise MemoryError(f"dot: no memory for {count} sums")
+        raise no_room(f"dot: no memory for {count} sums")
     if count <= 1:
         pieces(&s, 0, count)
     else:

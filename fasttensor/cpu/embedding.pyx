@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport INT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.index_loops cimport *
 
 cdef extern from "bag_rows.h" nogil:
@@ -113,7 +114,7 @@ def embedding_backward(Tensor g, Tensor index, Py_ssize_t rows, Py_ssize_t paddi
         free(k.start)
         free(k.order)
         free(k.factor)
-        raise MemoryError("embedding: no memory to group the indices")
+        raise no_room(f"embedding: no memory to group the indices into {n} rows")
     k.g, k.out, k.item, k.add, k.mean = gc.ptr, out.ptr, ITEMSIZE[gc.code], FT_ACC[OP_ADD][gc.code], scale_by_freq
     with nogil:
         # Two slots ahead: placing the positions moves each start to its final value.

@@ -11,7 +11,7 @@ there what stands for its mirror image too, and halves it on the way back: the g
 from libc.math cimport sqrt
 from fasttensor._core.tensor cimport *
 from fasttensor._core.dtype cimport *
-from fasttensor._core.storage cimport Storage, new_storage
+from fasttensor._core.storage cimport Storage, new_storage, no_room
 from fasttensor._core.parallel cimport parallel_for, range_fn, thread_count, thread_index
 
 cdef extern from "fft_kernel.h" nogil:
@@ -88,7 +88,7 @@ cdef Plan plan_of(Py_ssize_t n, bint wide, bint real):
         if plan.c != NULL:
             plans[key] = plan
     if plan.c == NULL:
-        raise MemoryError(f"fft: no memory for a transform of {n} values")
+        raise no_room(f"fft: no memory for a transform of {n} values")
     return plan
 
 
@@ -97,7 +97,7 @@ cdef int complete(Plan plan, Py_ssize_t n, bint wide, bint line_by_line) except 
     global kept
     cdef size_t before = plan.c.arena.bytes
     if not (ft_fft_complete_d(plan.c, line_by_line) if wide else ft_fft_complete_f(plan.c, line_by_line)):
-        raise MemoryError(f"fft: no memory for a transform of {n} values")
+        raise no_room(f"fft: no memory for a transform of {n} values")
     kept += plan.c.arena.bytes - before
     while len(plans) > 1 and (len(plans) > PLANS or kept > PLAN_BYTES):         # the oldest first
         kept -= (<Plan>plans.pop(next(iter(plans)))).c.arena.bytes

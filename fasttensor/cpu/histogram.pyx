@@ -11,6 +11,7 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT64
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef enum:
     TABLES = 4          # counted into in turn, so that one addition does not wait for the last one to the same number
@@ -136,7 +137,7 @@ def grid_numbers(Tensor x, tuple edges):
         kept.append(contiguous(cast(<Tensor>edges[d], FLOAT64)))
     s.edges = <const double **>malloc(s.dims * (sizeof(double *) + sizeof(Py_ssize_t)) + 1)
     if s.edges == NULL:
-        raise MemoryError(f"histogram: no memory for {s.dims} dimensions")
+        raise no_room(f"histogram: no memory for {s.dims} dimensions")
     cdef Py_ssize_t *counts = <Py_ssize_t *>(s.edges + s.dims)
     for d in range(s.dims):
         e = kept[d]

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport BOOL, UINT8, INT64, INT32, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_view, contiguous, cast, describe
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.index_loops cimport *
 from fasttensor.cpu.mask cimport nonzero_columns
 
@@ -190,7 +191,7 @@ cdef int make_plan(Plan *p, Tensor x, object indices, bint wrap, str op, Py_ssiz
     # The shape is that of the values, in whatever order they lie.
     p.offs = <Py_ssize_t *>malloc((p.ni + 1) * sizeof(Py_ssize_t))
     if p.offs == NULL:
-        raise MemoryError(f"{op}: no memory for {p.ni} offsets")
+        raise no_room(f"{op}: no memory for {p.ni} offsets")
     for k in range(len(found)):
         d, t = where[k], found[k]
         bad = ft_add_offsets(p.offs, <int64_t *>t.ptr, p.ni, x.sizes[d], x.steps[d] * p.item, wrap, k == 0)

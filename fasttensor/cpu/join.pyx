@@ -6,6 +6,7 @@ from fasttensor._core.dispatch cimport copy_into, internal_overlap
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe, wrote
 from fasttensor._core.layout cimport channels_behind
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.copy cimport touches
 from fasttensor.cpu.index_loops cimport *
 
@@ -64,7 +65,7 @@ cdef int weave(Joint *j, Py_ssize_t rows, Py_ssize_t item) except -1:
     w.parts = <char **>malloc(j.count * sizeof(char *))
     if w.parts == NULL:
         free(j.pieces)
-        raise MemoryError("cat: no memory for the list of tensors")
+        raise no_room("cat: no memory for the list of tensors")
     for p in range(j.count):
         w.parts[p] = j.pieces[p].src
     w.dst, w.count, w.run = j.dst, j.count, FT_WEAVE[ft_log2(item)]
@@ -104,7 +105,7 @@ cdef Tensor join(list parts, int dim, Tensor out):
     j.dst, j.count, j.width = out.ptr, <int>len(parts), out.sizes[dim] * inner
     j.pieces = <Piece *>malloc((j.count + 1) * sizeof(Piece))
     if j.pieces == NULL:
-        raise MemoryError("cat: no memory for the list of tensors")
+        raise no_room("cat: no memory for the list of tensors")
     for d in range(j.count):
         t = parts[d]
         j.pieces[d].src, j.pieces[d].block, j.pieces[d].step = t.ptr, t.sizes[dim] * inner, t.sizes[dim] * inner

@@ -9,6 +9,7 @@ from fasttensor._core.dtype cimport INT32, FLOAT32, COMPLEX64, COMPLEX128, ITEMS
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_view, describe
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.blas cimport symbol
 from fasttensor.cpu.factor cimport NO_MEMORY
 
@@ -104,5 +105,5 @@ cdef Tensor run(Task *t, Tensor a, void (*body)(void *, Py_ssize_t, Py_ssize_t) 
             parallel_for(info.count, grain, body, t)
         for i in range(info.count):
             if t.info[i] == NO_MEMORY:
-                raise MemoryError(f"linalg: no memory to work on {describe(a)}")
+                raise no_room(f"linalg: no memory to work on {describe(a)}")
     return info

@@ -12,6 +12,7 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 
 cdef Tensor plain(Tensor x):
@@ -114,7 +115,7 @@ def nll_loss(Tensor x, Tensor target, Tensor weight, int64_t ignore, str reducti
     s.out = loss.ptr if each else NULL
     s.sums = &one[0] if count <= 1 else <double *>malloc(2 * count * sizeof(double))
     if s.sums == NULL:
-        raise MemoryError(f"nll_loss: no memory for {count} sums")
+        raise no_room(f"nll_loss: no memory for {count} sums")
     if count == 1:
         nll_piece(&s, 0, t.count)
     elif count:
@@ -299,7 +300,7 @@ def ctc_loss(Tensor x, Tensor targets, list times, list lengths, int64_t blank):
     with nogil:
         parallel_for(c.batch, 2048 // (c.steps * c.width + 1) + 1, ctc_forward, &c)
     if c.failed:
-        raise MemoryError(f"ctc_loss: no memory for {c.width} states")
+        raise no_room(f"ctc_loss: no memory for {c.width} states")
     return cast(loss, x.code), (p, rows, alpha, loss, time_row, length_row)
 
 
@@ -316,5 +317,5 @@ def ctc_loss_backward(Tensor g, tuple state, bint zero_infinity, int code):
     with nogil:
         parallel_for(c.batch, 2048 // (c.steps * (c.width + c.classes) + 1) + 1, ctc_backward, &c)
     if c.failed:
-        raise MemoryError(f"ctc_loss: no memory for the backward sums of {c.classes} classes")
+        raise no_room(f"ctc_loss: no memory for the backward sums of {c.classes} classes")
     return cast(gx, code)

@@ -10,6 +10,7 @@ from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "margin_loops.h" nogil:
     ctypedef struct ft_margin:
@@ -99,7 +100,7 @@ cdef Tensor finished(Job *s, Tensor rows, str reduction, int code):
     cdef Py_ssize_t i, n = rows.count
     cdef double total = 0
     if s.failed:
-        raise MemoryError(f"multilabel_margin_loss: no memory for a row of {s.n} scores")
+        raise no_room(f"multilabel_margin_loss: no memory for a row of {s.n} scores")
     if reduction == "none":
         return cast(rows, code)
     for i in range(n):
@@ -167,5 +168,5 @@ def multilabel_margin_loss_backward(Tensor g, Tensor x, Tensor target, str reduc
     with nogil:
         parallel_for(x.sizes[0], 32768 // (s.n * s.n + 1) + 1, labels_chunk, &s)
     if s.failed:
-        raise MemoryError(f"multilabel_margin_loss: no memory for a row of {s.n} scores")
+        raise no_room(f"multilabel_margin_loss: no memory for a row of {s.n} scores")
     return cast(gx, x.code)

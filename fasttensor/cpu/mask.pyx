@@ -10,6 +10,7 @@ from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, new_view, contiguous, describe
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.iterator cimport Iterator, broadcast_sizes, start, add_operand, finish, run
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.copy cimport overlaps
 from fasttensor.cpu.index_loops cimport *
 
@@ -109,7 +110,7 @@ cdef Py_ssize_t open_mask(Mask *k, Tensor mask) except -1:
     k.m, k.n = <uint8_t *>mask.ptr, mask.count
     k.start = <Py_ssize_t *>malloc((chunks + 1) * sizeof(Py_ssize_t))
     if k.start == NULL:
-        raise MemoryError("no memory to count a mask")
+        raise no_room(f"no memory to count a mask of {mask.count} elements")
     k.start[0] = 0
     with nogil:
         parallel_for(chunks, 1, count_range, k)

@@ -13,6 +13,7 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport *
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_view, set_geometry, cast, contiguous, describe, CPU
 from fasttensor._core.element cimport write_element
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.blas cimport complex_gemm
 from fasttensor.cpu.gemm.blocks cimport *
 
@@ -59,7 +60,7 @@ cdef inline int multiply_released(Product *g) except -1:
         with nogil:
             failed = multiply(g)
     if failed:
-        raise MemoryError("matrix product: no memory for packing")
+        raise no_room(f"matrix product: no memory for packing {g.batch} products of {g.m} by {g.k} and {g.k} by {g.n}")
     return 0
 
 

@@ -13,6 +13,7 @@ from libc.stdlib cimport malloc, free, qsort
 from fasttensor._core.dtype cimport INT64, FLOAT64
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef struct Item:
     double real         # one of the two is used
@@ -159,5 +160,5 @@ def mode(Tensor x, int dim, bint keepdim):
         with nogil:
             parallel_for(index.count, 2048 // s.n + 1, rows, &s)
     if s.failed:
-        raise MemoryError(f"mode: no memory to sort rows of {s.n} elements")
+        raise no_room(f"mode: no memory to sort rows of {s.n} elements")
     return cast(value, x.code), index

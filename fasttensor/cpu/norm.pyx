@@ -14,6 +14,7 @@ from libc.stdlib cimport calloc, free
 from fasttensor._core.dtype cimport BFLOAT16, FLOAT32, FLOAT64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, describe
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef struct Rows:
     const ft_norm *f
@@ -147,7 +148,7 @@ cdef tuple backward(Tensor g, Tensor x, Tensor mean, Tensor rstd, Tensor weight,
     if want_w or want_b:
         s.partial = <char *>calloc(2 * s.groups * n + 1, s.item)
         if s.partial == NULL:
-            raise MemoryError()
+            raise no_room(f"norm: no memory for the sums of {n} weights in {s.groups} groups of rows of {describe(x)}")
     try:
         with nogil:
             parallel_for(s.groups, 1, backward_chunk, &s)

@@ -11,9 +11,10 @@ are in the cache. With one element a channel and sample, blocks of channels go s
 from libc.math cimport sqrt
 from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, ITEMSIZE
-from fasttensor._core.tensor cimport Tensor, new_tensor, new_like, contiguous, cast, wrote
+from fasttensor._core.tensor cimport Tensor, describe, new_tensor, new_like, contiguous, cast, wrote
 from fasttensor._core.dispatch cimport copy_into
 from fasttensor._core.parallel cimport parallel_for, range_fn
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.norm cimport ft_norm, FT_NORM_OF, NORM_COLS, parameters_fit
 
 cdef struct Channels:
@@ -206,7 +207,7 @@ def batch_norm_backward(Tensor g, Tensor x, Tensor weight, Tensor mean, Tensor r
     s.g, s.y, s.training, s.mean, s.rstd = q.ptr, gx.ptr if want_x else NULL, training, <double *>mean.ptr, <double *>rstd.ptr
     s.sums = <double *>malloc(2 * s.channels * sizeof(double) + 8)
     if s.sums == NULL:
-        raise MemoryError()
+        raise no_room(f"batch_norm: no memory for the sums of {s.channels} channels of {describe(x)}")
     for i in range(2 * s.channels):
         s.sums[i] = 0
     with nogil:
@@ -290,7 +291,7 @@ def group_norm_backward(Tensor g, Tensor x, Tensor weight, Tensor mean, Tensor r
     s.g, s.y, s.groups, s.mean, s.rstd = q.ptr, gx.ptr if want_x else NULL, groups, <double *>mean.ptr, <double *>rstd.ptr
     s.sums = <double *>malloc(2 * s.batch * s.channels * sizeof(double) + 8)
     if s.sums == NULL:
-        raise MemoryError()
+        raise no_room(f"group_norm: no memory for the sums of {s.channels} channels of {describe(x)}")
     if p.count:
         with nogil:
             parallel_for(s.batch * groups, 16384 // (s.channels // groups * s.length) + 1, gn_back_chunk, &s)

@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport CPU, Tensor, describe, is_dense, wrote
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "optim_locate.h" nogil:
     Py_ssize_t ft_locate(const Py_ssize_t *start, Py_ssize_t n, Py_ssize_t element)
@@ -113,7 +114,7 @@ cdef double over_all(list tensors, double order, double factor) except? -1:
     work.partial = NULL
     try:
         if work.ptr == NULL or work.start == NULL or work.wide == NULL:
-            raise MemoryError()
+            raise no_room(f"clip_grad_norm_: no memory to list {n} gradients")
         for i in range(n):
             t = tensors[i]
             work.ptr[i] = t.ptr
@@ -126,7 +127,7 @@ cdef double over_all(list tensors, double order, double factor) except? -1:
         chunks = (total + GRAIN - 1) // GRAIN
         work.partial = <double *>malloc(chunks * sizeof(double))
         if work.partial == NULL:
-            raise MemoryError()
+            raise no_room(f"clip_grad_norm_: no memory for {chunks} partial norms")
         with nogil:
             parallel_for(total, GRAIN, norm_range, &work)
         if order == -1:

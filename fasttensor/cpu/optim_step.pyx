@@ -15,6 +15,7 @@ from libc.stdlib cimport free, malloc
 from fasttensor._core.dtype cimport COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport CPU, Tensor, contiguous, is_dense, same_shape, wrote
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "optim_locate.h" nogil:
     Py_ssize_t ft_locate(const Py_ssize_t *start, Py_ssize_t n, Py_ssize_t element)
@@ -129,7 +130,7 @@ cdef class OptimPlan:
         self.work.wide = <bint *>malloc(n * sizeof(bint))
         if (self.work.ptr == NULL or self.work.start == NULL or self.work.coefficients == NULL
                 or self.work.wide == NULL):
-            raise MemoryError()
+            raise no_room(f"optimizer step: no memory to list {n} parameters")
 
     def __dealloc__(self):
         free(self.work.ptr)

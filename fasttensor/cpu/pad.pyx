@@ -9,6 +9,7 @@ from fasttensor._core.dtype cimport ITEMSIZE
 from fasttensor._core.element cimport write_element
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, describe
+from fasttensor._core.storage cimport no_room
 
 
 cdef struct Job:
@@ -66,7 +67,7 @@ cdef char *constant_row(Py_ssize_t size, int code, object value) except NULL:
     cdef Py_ssize_t done = ITEMSIZE[code]
     cdef char *row = <char *>malloc(max(size, <Py_ssize_t>16))
     if row == NULL:
-        raise MemoryError(f"pad: no memory for a row of {size} bytes")
+        raise no_room(f"pad: no memory for a row of {size} bytes")
     try:
         write_element(row, code, value)
     except BaseException:

@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport COMPLEX64, FLOAT16, FLOAT32, FLOAT64, ITEMSIZE, is_complex_code
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
+from fasttensor._core.storage cimport no_room
 
 ctypedef fused word:
     uint8_t
@@ -206,7 +207,7 @@ cdef Tensor work(Tensor x, tuple sizes, tuple pads, int mode, bint transposed):
         return out if out.code == x.code else cast(out, x.code)
     job.memory = at = <Py_ssize_t *>malloc(total * sizeof(Py_ssize_t))
     if at == NULL:
-        raise MemoryError(f"pad: no memory for the {total} positions of a padded plane")
+        raise no_room(f"pad: no memory for the {total} positions of a padded plane")
     for a in range(3):
         job.source[a], job.targets[a], job.start[a] = at, at + job.outs[a], at + 2 * job.outs[a]
         at += 2 * job.outs[a] + job.ins[a] + 1

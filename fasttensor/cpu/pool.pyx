@@ -14,6 +14,7 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport FLOAT16, FLOAT32, FLOAT64, INT64, is_complex_code
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "pool.h" nogil:
     void ft_max_row_f32(const float *x, Py_ssize_t step, float *best, int32_t *index, int32_t at, Py_ssize_t n, int first)
@@ -55,7 +56,7 @@ cdef bint start(Windows *w, tuple sizes, tuple windows) except False:
         total += 3 * (len(windows[a - lead][0]) if a >= lead else 1)
     w.memory = <Py_ssize_t *>malloc(total * sizeof(Py_ssize_t) + 1)
     if w.memory == NULL:
-        raise MemoryError("pooling: no memory for the windows")
+        raise no_room("pooling: no memory for the windows")
     at = w.memory
     for a in range(3):
         n = len(windows[a - lead][0]) if a >= lead else 1
@@ -373,7 +374,7 @@ def avg_pool(Tensor x, tuple windows, Py_ssize_t divisor, bint count_padding):
             with nogil:
                 parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), avg_planes, &job)
         if job.failed:
-            raise MemoryError("avg_pool: no memory for a row")
+            raise no_room("avg_pool: no memory for a row")
     finally:
         free(w.memory)
     return cast(out, x.code)
@@ -394,7 +395,7 @@ def avg_pool_backward(Tensor g, tuple sizes, tuple windows, Py_ssize_t divisor, 
             with nogil:
                 parallel_for(w.planes, max(1, 16384 // (w.volume + 1)), avg_back_planes, &job)
         if job.failed:
-            raise MemoryError("avg_pool: no memory for a row")
+            raise no_room("avg_pool: no memory for a row")
     finally:
         free(w.memory)
     return cast(out, g.code)

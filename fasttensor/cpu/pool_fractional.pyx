@@ -11,6 +11,7 @@ from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT64
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "pool_fractional.h" nogil:
     void ft_pick_row_f32(const float *x, const int64_t *low, float *best, int64_t *index, int64_t at, Py_ssize_t n, int first)
@@ -111,5 +112,5 @@ def fractional_max_pool(Tensor x, Tensor samples, tuple kernel, tuple out):
     with nogil:
         parallel_for(count, 16384 // (s.outs * s.k[0] * s.k[1] * s.k[2] + 1) + 1, planes, &s)
     if s.failed:
-        raise MemoryError("fractional_max_pool: no memory for the places of the windows")
+        raise no_room("fractional_max_pool: no memory for the places of the windows")
     return cast(values, x.code), indices

@@ -2,6 +2,7 @@
 """Runs a planned reduction: rows, or columns side by side, in chunks; groups of a large result are merged in order."""
 from libc.stdlib cimport malloc, free
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "reduce_load.h" nogil:
     enum: R_SSD, R_COUNT, P_NONE, P_DIVIDE
@@ -245,7 +246,7 @@ cdef int execute(Plan *p) except -1 nogil:
     p.acc = <char *>malloc(p.groups * p.n_out * 16 + p.n_out * 16)
     if p.acc == NULL:
         with gil:
-            raise MemoryError(f"reduction: no memory for {p.groups} partial results of each of {p.n_out}")
+            raise no_room(f"reduction: no memory for {p.groups} partial results of each of {p.n_out}")
     p.rest = <double *>(p.acc + p.groups * p.n_out * 16)
     p.center = <char *>(p.rest + p.n_out)
     p.stage = 0

@@ -10,6 +10,7 @@ from libc.stdlib cimport malloc, free
 from fasttensor._core.dtype cimport FLOAT16, FLOAT32, FLOAT64, is_complex_code
 from fasttensor._core.parallel cimport parallel_for
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.taps cimport ft_taps, Taps
 
 cdef extern from "resample_rows.h" nogil:
@@ -101,7 +102,7 @@ cdef Tensor apply_tables(Tensor x, list tables, tuple sizes, bint transposed):
         with nogil:
             parallel_for(planes * job.parts, max(<Py_ssize_t>1, 16384 * job.parts // (job.x_plane + job.out_plane)), run, &job)
         if job.failed:
-            raise MemoryError(f"interpolate: no memory for {job.plan.scratch} intermediate values")
+            raise no_room(f"interpolate: no memory for {job.plan.scratch} intermediate values")
     return out if out.code == x.code or x.code < FLOAT16 else cast(out, x.code)
 
 

@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64
 from fasttensor._core.parallel cimport parallel_for, range_fn, thread_count
 from fasttensor._core.tensor cimport Tensor, CPU, contiguous, new_tensor, new_like
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.gemm.blocks cimport Product, start_product, multiply
 from fasttensor.cpu.matmul cimport linear_plain
 
@@ -74,7 +75,7 @@ cdef class Steps:
         self.count, self.batch = len(sizes), batch
         self.n = <Py_ssize_t *>malloc((2 * self.count + 1) * sizeof(Py_ssize_t))
         if self.n == NULL:
-            raise MemoryError()
+            raise no_room(f"rnn: no memory for the sizes of {self.count} steps")
         self.at = self.n + self.count
         for t in range(self.count):
             size = sizes[t]
@@ -175,7 +176,7 @@ def rnn_forward(str mode, Tensor x not None, sizes, Tensor h0 not None, Tensor c
         else:
             failed = rnn_forward_f64(&plan, w_hh.ptr, scratch.ptr, h.ptr, gates.ptr, out.ptr, pc, pcells, pbias, pkept)
     if failed:
-        raise MemoryError(f"{mode}: no memory for packing")
+        raise no_room(f"{mode}: no memory for packing")
     return out, h, c, (gates, cells, kept_n)
 
 
@@ -211,7 +212,7 @@ cdef int product(Tensor out, Tensor a, bint transposed, Tensor b) except -1:
     with nogil:
         failed = multiply(&g)
     if failed:
-        raise MemoryError("rnn: no memory for packing")
+        raise no_room("rnn: no memory for packing")
     return 0
 
 
@@ -248,7 +249,7 @@ def rnn_backward(str mode, Tensor gout, Tensor gh, Tensor gc, Tensor x not None,
             failed = rnn_backward_f64(&plan, w_hh.ptr, scratch.ptr, gates.ptr, pcells, pkept, out.ptr, h0.ptr, pc0, pgout, dh.ptr,
                                       pdc, dgates.ptr, drecurrent.ptr, before.ptr)
     if failed:
-        raise MemoryError(f"{mode}: no memory for packing")
+        raise no_room(f"{mode}: no memory for packing")
     if needs[0]:
         dx = new_like(x, code)
         product(dx, dgates, False, w_ih)

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
 from fasttensor._core.dtype cimport INT64
 from fasttensor._core.tensor cimport CPU, Tensor, new_tensor
+from fasttensor._core.storage cimport no_room
 
 cdef extern from *:
     int __builtin_parityll(unsigned long long x) nogil
@@ -138,7 +139,7 @@ def sobol_directions(const uint8_t[::1] table, int64_t dimension):
     cdef int most = 5 if dimension < 10 else 9 if dimension < 100 else MOST_DEGREE
     cdef uint8_t *room = <uint8_t *>malloc((6 << most) + 64)
     if room == NULL:
-        raise MemoryError("sobol_directions: no memory for polynomials")
+        raise no_room("sobol_directions: no memory for polynomials")
     with nogil:
         fill(<int64_t *>made.ptr, dimension, &table[0], <uint32_t *>room, room + (4 << most), room + (5 << most))
     free(room)

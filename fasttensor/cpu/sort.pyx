@@ -4,6 +4,7 @@ from fasttensor._core.dtype cimport BOOL, INT64, COMPLEX64, ITEMSIZE
 from fasttensor._core.tensor cimport Tensor, new_tensor, describe
 from fasttensor._core.layout cimport like_layout
 from fasttensor._core.parallel cimport parallel_for
+from fasttensor._core.storage cimport no_room
 
 cdef extern from "sort_keys.h" nogil:
     ctypedef struct ft_scratch:
@@ -117,7 +118,7 @@ cdef tuple run_job(Job *j, Tensor x, int dim, str op):
         with nogil:
             parallel_for(rows, 1 + 16384 // j.n, job_range, j)
     if j.failed:
-        raise MemoryError(f"{op}: no memory to sort rows of {j.n} elements")
+        raise no_room(f"{op}: no memory to sort rows of {j.n} elements")
     return values, indices
 
 

@@ -3,6 +3,7 @@
 Keys, "Cubic convolution interpolation for digital image processing" (1981), for the cubic weights; those of PyTorch: a = -0.75, and
 -0.5 where the filter widens with the scale.
 """
+from fasttensor._core.storage cimport no_room
 from libc.math cimport copysign, fabs, floor
 from libc.string cimport memset
 
@@ -165,7 +166,7 @@ cdef class Taps:
         if max(self.size, count) > 0x7fffffff:
             raise RuntimeError(f"interpolate: {self.size} inputs and {self.n} outputs along one dimension are too many: {count} weights, at most {0x7fffffff}")
         if not ft_taps_room(&self.forth, self.n, self.size, count):
-            raise MemoryError(f"interpolate: no memory for the {count} weights")
+            raise no_room(f"interpolate: no memory for the {count} weights")
         with nogil:
             if kind <= CUBIC:
                 fixed(&self.forth, kind, scale, align)
@@ -174,7 +175,7 @@ cdef class Taps:
             if rounded:
                 round_weights(&self.forth)
         if not ft_taps_lanes(&self.forth):
-            raise MemoryError(f"interpolate: no memory for the {count} weights")
+            raise no_room(f"interpolate: no memory for the {count} weights")
         self.made = True
         return True
 
@@ -187,6 +188,6 @@ cdef class Taps:
         if not self.transposed:
             ft_taps_free(&self.back)
             if not ft_taps_transpose(&self.forth, &self.back):
-                raise MemoryError(f"interpolate: no memory for the weights of {self.n} gradients")
+                raise no_room(f"interpolate: no memory for the weights of {self.n} gradients")
             self.transposed = True
         return &self.back

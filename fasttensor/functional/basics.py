@@ -34,7 +34,7 @@ def is_storage(obj):
     >>> torch.is_storage(torch.ones(2).untyped_storage())
     True
     """
-    return type(obj).__name__ in ("Storage", "TypedStorage")
+    return type(obj).__name__ in ("UntypedStorage", "TypedStorage")
 
 
 def is_signed(self):

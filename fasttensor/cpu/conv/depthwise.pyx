@@ -8,6 +8,7 @@ from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 
 from fasttensor._core.parallel cimport parallel_for, thread_index
+from fasttensor._core.storage cimport no_room
 from fasttensor.cpu.conv.lattice cimport (Geometry, Lattice, Tap, real, volume, fill_plane, forward_taps, gradient_taps)
 
 cdef extern from "micro.h" nogil:
@@ -203,7 +204,7 @@ cdef Tap *taps_room(size_t nbytes) except NULL nogil:
     cdef Tap *taps = <Tap *>malloc(nbytes)
     if taps == NULL:
         with gil:
-            raise MemoryError("convolution: no memory for the offsets of the kernel's elements")
+            raise no_room("convolution: no memory for the offsets of the kernel's elements")
     return taps
 
 

@@ -14,7 +14,7 @@ from libc.string cimport memset
 from fasttensor._core.dtype cimport (FLOAT32, FLOAT64, is_integral_code, is_complex_code,
                                      FLOAT16, BFLOAT16, real_code, promote)
 from fasttensor._core.parallel cimport thread_count
-from fasttensor._core.storage cimport Storage, new_storage
+from fasttensor._core.storage cimport Storage, new_storage, no_room
 from fasttensor._core.tensor cimport Tensor, new_tensor, contiguous, cast, describe
 from fasttensor.cpu.conv.lattice cimport (Geometry, Lattice, Tap, real, volume, forward_lattice, gradient_lattice,
                                           forward_taps, gradient_taps, fill_planes)
@@ -101,7 +101,7 @@ cdef bint run_forward(Geometry *geo, const real *x, const real *w, const real *b
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + ci * kernel * sizeof(Py_ssize_t) + 1)
     if taps == NULL:
-        raise MemoryError(NO_MEMORY)
+        raise no_room(NO_MEMORY)
     off = <Py_ssize_t *>(taps + kernel)
     forward_taps(geo, &lat, taps)
     for c in range(ci):
@@ -154,7 +154,7 @@ cdef bint run_input(Geometry *geo, const real *g, const real *w, const real *bia
     scratch = new_storage(thread_count() * scratch_bytes())
     taps = <Tap *>malloc(kernel * sizeof(Tap) + (2 * co * kernel + AHEAD) * sizeof(Py_ssize_t))
     if taps == NULL:
-        raise MemoryError(NO_MEMORY)
+        raise no_room(NO_MEMORY)
     off = <Py_ssize_t *>(taps + kernel)
     woff = off + co * kernel
     p.groups, p.m, p.channels, p.off, p.q, p.exact, p.taps = geo.groups, ci, co, off, lat.q, lat.plain, taps
@@ -216,7 +216,7 @@ cdef bint run_weight(Geometry *geo, const real *x, const real *g, real *out) exc
     partial = <real *>sums.ptr
     taps = <Tap *>malloc(kernel * sizeof(Tap) + (geo.c * kernel + geo.o) * sizeof(Py_ssize_t))
     if taps == NULL:
-        raise MemoryError(NO_MEMORY)
+        raise no_room(NO_MEMORY)
     forward_taps(geo, &lat, taps)
     try:
         while image < geo.n:
