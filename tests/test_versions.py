@@ -226,3 +226,22 @@ def test_writes_that_pytorch_does_not_count():
     p.grad = torch.ones(3)
     torch.optim.SGD([p], lr=0.1, fused=True).step()
     assert p._version == 1
+
+
+OPTIMIZERS = [("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adam", {}), ("Adam", {"amsgrad": True}), ("AdamW", {}), ("AdamW", {"weight_decay": 0}),
+              ("NAdam", {}), ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}), ("ASGD", {}), ("ASGD", {"foreach": True}), ("RAdam", {}),
+              ("Adagrad", {}), ("Adadelta", {}), ("Adamax", {}), ("RMSprop", {"momentum": 0.9, "centered": True}), ("Rprop", {}), ("Adafactor", {})]
+
+
+@pytest.mark.parametrize("name, options", OPTIMIZERS)
+def test_steps_count_as_in_pytorch(name, options):
+    """A step writes as often as PyTorch's formula does."""
+    def run(t):
+        p, seen = t.ones(3, 3, requires_grad=True), []
+        optimizer = getattr(t.optim, name)([p], **options)
+        for _ in range(3):
+            p.grad = t.ones(3, 3)
+            optimizer.step()
+            seen.append((p._version, {key: value._version for key, value in optimizer.state[p].items() if isinstance(value, t.Tensor)}))
+        return seen
+    assert run(torch) == run(oracle())

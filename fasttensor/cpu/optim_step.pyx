@@ -88,6 +88,18 @@ cdef inline object lookup(object d, object key):
     return None if found == NULL else <object>found
 
 
+# How often PyTorch's step writes to a state, as its versions count: once but for these, a factor and a sum apart.
+cdef frozenset TWICE = frozenset(("exp_avg_sq", "square_avg", "acc_delta", "exp_inf", "step_size", "momentum_buffer"))
+
+
+cdef int parameter_writes(str kernel, object group) except -1:
+    """How often PyTorch's step writes to a parameter: the decay is a write of its own, NAdam adds twice, ASGD scales first."""
+    if group.get("fused"):
+        return 1            # which PyTorch does not count at all
+    decays = group.get("weight_decay") and group.get("decoupled_weight_decay")
+    return (2 if kernel == "nadam" or kernel == "asgd" and not group.get("foreach") else 1) + (1 if decays else 0)
+
+
 cdef class OptimPlan:
     """The buffers of one parameter group's steps."""
     cdef list params
@@ -99,6 +111,7 @@ cdef class OptimPlan:
     cdef Work work
     cdef list scalar_tensors
     cdef list taken
+    cdef int times[MAX_STATES]      # writes to each state
 
     def __cinit__(self, list params, tuple kernel):
         cdef Py_ssize_t i, n = len(params)
@@ -123,6 +136,8 @@ cdef class OptimPlan:
         if len(self.states) != self.work.rule.states or len(self.scalars) != self.work.rule.scalars:
             raise ValueError(f"optimizer step: kernel {kernel[0]!r} has {self.work.rule.states} states and "
                              f"{self.work.rule.scalars} scalars, not {kernel[1]} and {kernel[2]}")
+        for i in range(len(self.states)):
+            self.times[i] = 2 if self.states[i] in TWICE else 1
         n = max(n, 1)
         self.work.ptr = <void **>malloc(n * SLOTS * sizeof(void *))
         self.work.start = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
@@ -150,13 +165,13 @@ cdef class OptimPlan:
         Returns the list of parameters that were not taken.
         """
         cdef double h[MAX_HYPER]
-        cdef Py_ssize_t i, n = len(self.params), taken = 0, total = 0
+        cdef Py_ssize_t i, n = len(self.params), taken = 0, total = 0, before
         cdef Tensor p, g, t
         cdef object own
         cdef list rest = [], keep = [], scalars = [], written = [], fresh = []
         cdef object entry
-        cdef int j
-        cdef bint ok, new
+        cdef int j, k, writes = parameter_writes(self.kernel[0], group)
+        cdef bint ok, new, fused = bool(group.get("fused")), sgd = self.kernel[0] == "sgd_momentum"
         if not isinstance(state, dict):
             raise TypeError(f"optimizer step: state must be a dict, not {type(state).__name__}")
         if len(hyper) > MAX_HYPER:
@@ -192,13 +207,16 @@ cdef class OptimPlan:
                 if own is None or new:
                     new = True
                     own = make_state(p, group)
+                before = len(written)
                 for j in range(self.work.rule.states):
                     t = lookup(own, self.states[j])
                     if not alike(p, t):
                         ok = False
                         break
                     self.work.ptr[taken * SLOTS + 2 + j] = t.ptr
-                    written.append(t)
+                    # a new buffer of SGD is the first gradient's copy, not written to
+                    for k in range(1 if fused else 0 if sgd and new else self.times[j]):
+                        written.append(t)
                 if ok:
                     for entry in self.scalars:
                         t = lookup(own, entry)
@@ -207,6 +225,7 @@ cdef class OptimPlan:
                             break
                         scalars.append(t)
                 if not ok:
+                    del written[before:]
                     if new and self.work.rule.scalars == 0:
                         # only SGD's state starts otherwise when it is made by Tensor operations
                         own.clear()
@@ -218,7 +237,8 @@ cdef class OptimPlan:
             self.work.start[taken] = total
             self.work.wide[taken] = p.code == FLOAT64 or p.code == COMPLEX128
             total += p.count * (2 if p.code >= COMPLEX64 else 1)
-            written.append(p)
+            for k in range(writes):
+                written.append(p)
             fresh.append(new)
             taken += 1
         # Counters advance only now: an error above leaves every state as it was.
