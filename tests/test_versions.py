@@ -228,9 +228,10 @@ def test_writes_that_pytorch_does_not_count():
     assert p._version == 1
 
 
-OPTIMIZERS = [("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adam", {}), ("Adam", {"amsgrad": True}), ("AdamW", {}), ("AdamW", {"weight_decay": 0}),
-              ("NAdam", {}), ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}), ("ASGD", {}), ("ASGD", {"foreach": True}), ("RAdam", {}),
-              ("Adagrad", {}), ("Adadelta", {}), ("Adamax", {}), ("RMSprop", {"momentum": 0.9, "centered": True}), ("Rprop", {}), ("Adafactor", {})]
+OPTIMIZERS = [("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adam", {}), ("Adam", {"amsgrad": True}), ("AdamW", {}),
+              ("AdamW", {"weight_decay": 0}), ("NAdam", {}), ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}), ("ASGD", {}),
+              ("ASGD", {"foreach": True}), ("RAdam", {}), ("Adagrad", {}), ("Adadelta", {}), ("Adamax", {}),
+              ("RMSprop", {"momentum": 0.9, "centered": True}), ("Rprop", {}), ("Adafactor", {})]
 
 
 @pytest.mark.parametrize("name, options", OPTIMIZERS)
