@@ -141,8 +141,8 @@ def loops_of(dtype):
 
 
 def _traits(op):
-    """The bits FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM and FT_NO_COMPLEX."""
-    return sum(1 << k for k, on in enumerate((op.one_dtype, op.wide_number, bool(op.bools), bool(op.bool_form), op.no_complex)) if on)
+    """The bits FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM, FT_NO_COMPLEX and FT_REVERSED."""
+    return sum(1 << k for k, on in enumerate((op.one_dtype, op.wide_number, bool(op.bools), bool(op.bool_form), op.no_complex, op.reversed)) if on)
 
 
 def _c_text(text):

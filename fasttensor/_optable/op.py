@@ -47,6 +47,7 @@ class Op:
         half types), "narrow" (the computing dtype where that is an integer or half type); else it is converted as C does it.
         param_fits: the same of parameters, a word for all or one for each.
     refuses: why it does not compute in bool ("bool") or any integer dtype ("int"), with {dtype} for its name.
+    reversed: the second operand decides first in which order the result lies in memory.
     no_complex: complex dtypes are refused with a RuntimeError, not as dtypes that are yet to come.
     bools: why bool operands are refused, whatever the other is: two texts, for two tensors of bool and for one, with {a} and {b} for them.
     bool_form: the row that a bool first operand takes with the negation of a bool number (x ** b is x | not b).
@@ -116,6 +117,7 @@ class Op:
     param_fits: str = ""
     refuses: dict = field(default_factory=dict)
     no_complex: bool = False
+    reversed: bool = False
     bools: tuple = ()
     bool_form: str = ""
     source: str = "calculus"

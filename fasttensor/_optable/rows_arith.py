@@ -26,7 +26,7 @@ ROWS = (
     Op("sub", "a - alpha * b", numbers="AB", da="g", db="-(alpha * g)", dtypes=NUMERIC, params={"alpha": 1}, keyword_params=True,
        aliases=("subtract",), bools=_NO_BOOLS, doc="Subtracts `other`, scaled by `alpha`, from `input`."),
     Op("rsub", "b - alpha * a", da="-(alpha * g)", db="g", dtypes=NUMERIC, params={"alpha": 1}, inplace=False,
-       method=False, out=False, bools=_NO_BOOLS, doc="Subtracts `input`, scaled by `alpha`, from `other`."),
+       method=False, out=False, reversed=True, bools=_NO_BOOLS, doc="Subtracts `input`, scaled by `alpha`, from `other`."),
     Op("mul", "a * b", numbers="AB", da="g * b", db="g * a", bool_expr="a & b", dtypes=ALL, aliases=("multiply",),
        wide_number=True, doc="Multiplies `input` by `other`."),
     Op("_div", "a / b", complex_expr="div(a, b)", da="g / b", db="-(g * ((a / b) / b))", dtypes=FC, promote="float", domain_b=(0.5, 3.0),

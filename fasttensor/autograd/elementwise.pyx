@@ -11,7 +11,7 @@ from fasttensor._core.dispatch cimport grad_enabled, copy_into
 from fasttensor._core.element cimport scalar_code, write_operand
 from fasttensor.autograd.elementwise_numbers cimport number_operand
 from fasttensor._core.dispatch import backend
-from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM
+from fasttensor.cpu.elementwise cimport table, ft_op, ft_loop, run_flat, run_strided, FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM, FT_REVERSED
 from fasttensor.autograd.recording cimport requires, new_node, add_input, set_history
 from fasttensor.autograd.elementwise_grad cimport record, empty_as, par_tuple
 from fasttensor.autograd.watching cimport watching, announced, announce, begin, finish
@@ -244,7 +244,7 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
     """Any dtypes, shapes, strides and numbers among the operands."""
     cdef const ft_op *row = &rows[op]
     cdef Scalars numbers
-    cdef Tensor x, z, w, y, first = None
+    cdef Tensor x, z, w, y, second, first = None
     cdef Py_ssize_t sizes[64]
     cdef int code, rank, dev, k = 0
     for v in (a, b, c)[:nin]:
@@ -280,7 +280,8 @@ cdef object general(int op, object a, object b, object c, int nin, const double 
         operands = (x if x is not None else a, z if z is not None else b, w if w is not None else c)[:nin]
         y = backend(first).elementwise(op, -1, code, operands, par_tuple(row, par))
     else:
-        y = joint_layout(rank, sizes, row.out[code], dev, x, z, w, nin == 1 + (z is not None) + (w is not None) and x is not None)
+        first, second = (z, x) if row.traits & FT_REVERSED and x is not None and z is not None else (x, z)
+        y = joint_layout(rank, sizes, row.out[code], dev, first, second, w, nin == 1 + (z is not None) + (w is not None) and x is not None)
         if dev == CPU and nin == 3 and w is None and FLOAT16 <= code <= BFLOAT16 and keeps_number(op):
             halves_with_number(op, y, x, z, c, par)
         elif dev == CPU:

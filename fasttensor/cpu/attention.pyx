@@ -68,7 +68,7 @@ cdef Tensor result_rows(Tensor like, Py_ssize_t rows, Py_ssize_t cols):
 cdef Tensor rows_together(Tensor like, Py_ssize_t rows, Py_ssize_t cols):
     """A tensor (..., heads, rows, cols) in which the heads of a row are neighbours in memory.
 
-    Programs transpose heads and rows right after attention: this makes that free.
+    Programs that make queries of such a form transpose heads and rows back right after attention: this makes that free.
     """
     cdef Py_ssize_t[4] sizes
     cdef Py_ssize_t[4] steps
@@ -130,9 +130,9 @@ def attention(Tensor q not None, Tensor k not None, Tensor v not None, Tensor ma
     cdef attention_job g
     cdef Tensor out, lse
     cdef Py_ssize_t each
-    cdef bint together = False      # heads beside each other only where PyTorch's kernels run, which need rows of plain memory
+    cdef bint together = False      # as in PyTorch: the result lies as the queries do, where its kernels run, which need rows of plain memory
     if q.rank >= 3 and k.rank == q.rank and v.rank == q.rank:
-        together = q.rank == 4
+        together = q.rank == 4 and 0 < q.steps[1] < q.steps[2] and q.sizes[3] == v.sizes[3]
         for t in (q, k, v):
             together = together and (<Tensor>plain_rows(t)) is t
         q, k, v = plain_rows(q), plain_rows(k), plain_rows(v)

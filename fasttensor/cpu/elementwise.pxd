@@ -18,7 +18,7 @@ cdef extern from "elementwise.h" nogil:
         const char *bools[2]
         unsigned char fits
     enum:
-        FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM, FT_NO_COMPLEX, FT_FITS_DTYPE, FT_FITS_COMPUTING, FT_FITS_NARROW
+        FT_ONE_DTYPE, FT_WIDE_NUMBER, FT_NO_BOOLS, FT_BOOL_FORM, FT_NO_COMPLEX, FT_REVERSED, FT_FITS_DTYPE, FT_FITS_COMPUTING, FT_FITS_NARROW
     plane_fn ft_plane_of(ft_loop loop)
     int FT_NOPS
 

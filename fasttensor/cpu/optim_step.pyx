@@ -170,7 +170,7 @@ cdef class OptimPlan:
         cdef object own
         cdef list rest = [], keep = [], scalars = [], written = [], fresh = []
         cdef object entry
-        cdef int j, k, writes = parameter_writes(self.kernel[0], group)
+        cdef int j, writes = parameter_writes(self.kernel[0], group)
         cdef bint ok, new, fused = bool(group.get("fused")), sgd = self.kernel[0] == "sgd_momentum"
         if not isinstance(state, dict):
             raise TypeError(f"optimizer step: state must be a dict, not {type(state).__name__}")
@@ -215,7 +215,7 @@ cdef class OptimPlan:
                         break
                     self.work.ptr[taken * SLOTS + 2 + j] = t.ptr
                     # a new buffer of SGD is the first gradient's copy, not written to
-                    for k in range(1 if fused else 0 if sgd and new else self.times[j]):
+                    for _ in range(1 if fused else 0 if sgd and new else self.times[j]):
                         written.append(t)
                 if ok:
                     for entry in self.scalars:
@@ -237,7 +237,7 @@ cdef class OptimPlan:
             self.work.start[taken] = total
             self.work.wide[taken] = p.code == FLOAT64 or p.code == COMPLEX128
             total += p.count * (2 if p.code >= COMPLEX64 else 1)
-            for k in range(writes):
+            for _ in range(writes):
                 written.append(p)
             fresh.append(new)
             taken += 1

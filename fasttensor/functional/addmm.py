@@ -101,6 +101,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     beta, alpha = check_alpha("addr", "beta", beta, kind), check_alpha("addr", "alpha", alpha, kind)
     if input.dtype == vec1.dtype == vec2.dtype and (input.is_floating_point() or input.is_complex()):
         addend = expanded("addr", input, (vec1.shape[0], vec2.shape[0]))
+        if addend.stride(0) < addend.stride(1) and 0 not in addend.stride():        # column by column, as the result then lies too
+            return give(out, apply(Addmm, addend.t(), vec2.unsqueeze(1), vec1.unsqueeze(0), beta, alpha).t(), "addr")
         return give(out, apply(Addmm, addend, vec1.unsqueeze(1), vec2.unsqueeze(0), beta, alpha), "addr")
     boolean = all(repr(t.dtype) == "torch.bool" for t in (input, vec1, vec2))
     product = vec1.unsqueeze(1) * vec2.unsqueeze(0)

@@ -66,7 +66,7 @@ def dims_plan(p, q, left, right):
     k, rows, columns = numel(p[d] for d in left), numel(p[d] for d in rest_a), numel(q[d] for d in rest_b)
     shape = tuple([p[d] for d in rest_a] + [q[d] for d in rest_b])
     order_a, order_b = tuple(rest_a + left), tuple(right + rest_b)
-    return (order_a if order_a != tuple(range(m)) else None, (rows, k) if len(rest_a) != 1 or len(left) != 1 else None,
+    return (False, order_a if order_a != tuple(range(m)) else None, (rows, k) if len(rest_a) != 1 or len(left) != 1 else None,
             order_b if order_b != tuple(range(n)) else None, (k, columns) if len(rest_b) != 1 or len(right) != 1 else None,
             None if shape == (rows, columns) else shape, None)
 

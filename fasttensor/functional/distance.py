@@ -95,7 +95,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     sizes = vector("renorm", input, p, [k for k in range(input.ndim) if k != d], True, None, None)
     # a norm that is NaN leaves its slice as it is
     factor = (maxnorm / (sizes + 1e-7)).masked_fill(~(sizes > maxnorm), 1.0)
-    return deliver("renorm", out, input * factor, True)
+    return deliver("renorm", out, input.contiguous() * factor, True)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8, **names):

@@ -257,7 +257,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False, ge
     must_be_tensor("rrelu", input)
     if not lower <= upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: rrelu got lower={lower}, upper={upper}")
-    x = input.clone() if inplace and needs_history(input) else input      # the derivative needs the old values
+    x = input.clone() if inplace and needs_history(input) else input if inplace else input.contiguous()     # the derivative needs the old values
     if not training:
         result = FUNCTIONS["leaky_relu"](x, (lower + upper) / 2)
     else:

@@ -59,7 +59,7 @@ def einsum(*args):
 
 @lru_cache(512)
 def pair_plan(equation, p, q):
-    """How two operands of these shapes become one product of matrices: (permutation, shape) of each and of the
+    """How two operands of these shapes become one product of matrices: whether they change places, (permutation, shape) of each and of the
     result, None for a step without effect. None altogether for what needs sums, diagonals or broadcasting."""
     terms, result = parse_equation(equation)
     if len(terms) != 2 or "." in equation.replace("->", "") or len(terms[0]) != len(p) or len(terms[1]) != len(q):
@@ -79,6 +79,9 @@ def pair_plan(equation, p, q):
     ):
         return None
     sizes = {**dict(zip(left, p)), **dict(zip(right, q))}
+    swapped = comes_first(columns, rows, result)
+    if swapped:
+        left, right, rows, columns = right, left, columns, rows
     n, m, k, o = (numel(sizes[c] for c in group) for group in (batch, rows, summed, columns))
     head = (n,) if batch else ()
     out = batch + rows + columns
@@ -89,6 +92,7 @@ def pair_plan(equation, p, q):
 
     full = tuple(sizes[c] for c in out)
     return (
+        swapped,
         *step(left, batch + rows + summed, head + (m, k)),
         *step(right, batch + summed + columns, head + (k, o)),
         None if full == head + (m, o) else full,
@@ -96,8 +100,16 @@ def pair_plan(equation, p, q):
     )
 
 
+def comes_first(columns, rows, result):
+    """Whether the second operand's own labels all stand before the first's in the result: its rows then make the result as it lies in memory."""
+    places = [[result.index(c) for c in group if c in result] for group in (columns, rows)]
+    return bool(places[0] and places[1]) and max(places[0]) < min(places[1])
+
+
 def run_pair(plan, a, b):
-    order_a, shape_a, order_b, shape_b, shape, order = plan
+    swapped, order_a, shape_a, order_b, shape_b, shape, order = plan
+    if swapped:
+        a, b = b, a
     if order_a is not None:
         a = a.permute(order_a)
     if shape_a is not None:
@@ -211,7 +223,9 @@ def contract(parts, result, equation):
                 )
     t, labels = in_pairs(parts, wanted, sizes)
     t, labels = sum_out(t, labels, set(wanted))
-    return t.permute([labels.index(label) for label in wanted]) if labels != wanted else t
+    if labels != wanted:
+        t = t.permute([labels.index(label) for label in wanted])
+    return t.contiguous() if len(parts) == 1 and len(parts[0][1]) > len(wanted) else t
 
 
 def occurrences(equation):
@@ -244,7 +258,7 @@ def in_pairs(parts, wanted, sizes):
         asked.subtract(one[1])
         asked.subtract(two[1])
         new = min(0, *parts) - 1 if parts else 0        # before all others, as the order of equal costs goes
-        made = multiply_pair(*one, *two, {c for c, n in asked.items() if n > 0})
+        made = multiply_pair(*one, *two, {c for c, n in asked.items() if n > 0}, wanted)
         asked.update(made[1])
         rest = list(parts)
         parts[new] = made
@@ -261,7 +275,7 @@ def sum_out(t, labels, keep):
     return t.sum(drop), [label for label in labels if label in keep]
 
 
-def multiply_pair(a, la, b, lb, keep):
+def multiply_pair(a, la, b, lb, keep, wanted):
     """The product of two operands, summed over what `keep` lacks; of two dtypes where nothing is."""
     given = a, b
     a, la = sum_out(a, la, keep | set(lb))
@@ -278,6 +292,9 @@ def multiply_pair(a, la, b, lb, keep):
     batch = [c for c in la if c in lb and c in keep]
     summed = [c for c in la if c in lb and c not in keep]
     left, right = [c for c in la if c not in lb], [c for c in lb if c not in la]
+    if comes_first(right, left, wanted):
+        a, la, left, b, lb, right = b, lb, right, a, la, left
+        given = given[::-1]
     a = a.permute([la.index(c) for c in batch + left + summed])
     out = batch + left + right
     if not summed:

@@ -6,6 +6,7 @@ from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.loss import MultiMarginLoss, MultilabelMarginLoss, multi_margin
 from fasttensor.functional.common import check_tensor, describe
 from fasttensor.functional.distance import pairwise_distance
+from fasttensor.functional.elementwise import where
 from fasttensor.functional.loss_arguments import need_common_shape, reduced, reduction_of
 
 __all__ = ["hinge_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "cosine_embedding_loss"]
@@ -31,8 +32,8 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     check_tensor("hinge_embedding_loss", input, target)
     how = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     need_common_shape("hinge_embedding_loss", input, target)
-    apart = positive(margin - input).masked_fill(target == 1, 0)
-    together = input.masked_fill(target == -1, 0)
+    apart = where(target != 1, positive(margin - input), 0.0)
+    together = where(target != -1, input, 0.0)
     return reduced(apart + together, how)
 
 

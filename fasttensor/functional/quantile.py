@@ -54,7 +54,8 @@ def compute(name, input, q, dim, keepdim, interpolation, out, skip_nan):
         # a NaN anywhere takes every quantile
         ranks = ((n - 1) * at + numbers.to(x.dtype) * 0).masked_fill(numbers < n, n - 1)
     y = between(ordered, ranks, d, interpolation)
-    y = y.movedim(d, 0) if q.ndim else y.squeeze(d)
+    # several quantiles of one place lie side by side, as in PyTorch
+    y = y.movedim(d, -1).contiguous().movedim(-1, 0) if q.ndim else y.squeeze(d)
     if keepdim:
         y = y.reshape([*q.shape, *[1] * input.ndim]) if dim is None else y.unsqueeze(d + q.ndim) if input.ndim else y
     return deliver(name, out, y)

@@ -224,7 +224,8 @@ def exponential(a):
     v = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
     y, _, _, _ = backend(a).gesv(v - u, v + u)
     if a.is_meta:
-        return y
+        return y.contiguous()
     for step in range(int(count.max())):
         y = y.where((count <= step).unsqueeze(-1).unsqueeze(-1), y @ y)
+    y = y.contiguous()          # a solution lies column by column
     return y if bool(finite.all()) else y.masked_fill(finite.logical_not().unsqueeze(-1).unsqueeze(-1), float("nan"))
