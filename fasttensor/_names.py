@@ -21,6 +21,7 @@ NAMES = {
         "functional.checks":
             "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
             "_check_value _check_with",
+        "functional.class_losses": "nll_loss",
         "functional.complex_parts": "conj imag is_conj is_neg real resolve_conj resolve_neg view_as_complex view_as_real",
         "functional.contraction": "kron tensordot",
         "functional.control": "cond while_loop",
@@ -63,7 +64,7 @@ NAMES = {
             "row_stack stack tensor_split vsplit vstack",
         "functional.kinds": "_debug_has_internal_overlap is_distributed",
         "functional.linalg_norm": "frobenius_norm norm_except_dim nuclear_norm",
-        "functional.losses": "binary_cross_entropy_with_logits ctc_loss kl_div nll_loss poisson_nll_loss",
+        "functional.losses": "binary_cross_entropy_with_logits ctc_loss kl_div poisson_nll_loss",
         "functional.margin_losses": "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss",
         "functional.masking": "argwhere masked_fill masked_scatter masked_select nonzero put take take_along_dim",
         "functional.matmul": "bmm dot ger inner matmul mm mv outer vdot",
@@ -118,6 +119,7 @@ NAMES = {
             "softplus softshrink softsign tanhshrink threshold",
         "functional.activation": "gelu glu prelu sigmoid tanh",
         "functional.attention": "_canonical_mask _none_or_dtype multi_head_attention_forward scaled_dot_product_attention",
+        "functional.class_losses": "cross_entropy nll_loss",
         "functional.contraction": "bilinear",
         "functional.conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d fold unfold",
         "functional.distance": "cosine_similarity pairwise_distance pdist",
@@ -126,8 +128,8 @@ NAMES = {
         "functional.forms": "celu_ conv_tbc elu_ hardtanh_ leaky_relu_ relu_ selu_ threshold_",
         "functional.linear_cross_entropy": "LinearCrossEntropyOptions linear_cross_entropy",
         "functional.losses":
-            "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy ctc_loss gaussian_nll_loss huber_loss kl_div "
-            "l1_loss mse_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss",
+            "binary_cross_entropy binary_cross_entropy_with_logits ctc_loss gaussian_nll_loss huber_loss kl_div l1_loss mse_loss "
+            "poisson_nll_loss smooth_l1_loss soft_margin_loss",
         "functional.margin_losses":
             "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss "
             "multilabel_soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss",

@@ -132,9 +132,10 @@ KERNELS = {
     "multinomial": "multinomial",
     **dict.fromkeys(("standard_gamma_grad", "dirichlet_grad"), "sample_grad"),
     **dict.fromkeys(
-        ("getrf", "gesv", "inverse", "potrf", "potri", "trsm", "geqrf", "orgqr", "ormqr", "sytrf", "sytrs", "row_order"),
+        ("getrf", "gesv", "inverse", "potrf", "potri", "trsm", "sytrf", "sytrs", "row_order"),
         "linalg",
     ),
+    **dict.fromkeys(("geqrf", "orgqr", "ormqr"), "linalg_reflectors"),
     **dict.fromkeys(("gesdd", "syevd", "geev", "least_squares"), "linalg_spectral"),
     "fft_c2c": "fft",
     "fft_r2c": "fft",

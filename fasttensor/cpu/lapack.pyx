@@ -34,6 +34,11 @@ cdef void *routine(str real, str other, int code) except NULL:
     return found("LAPACKE_" + LETTERS[code - FLOAT32] + (other if code >= COMPLEX64 else real))
 
 
+cdef void *complex_routine(str name, int code) except? NULL:
+    """LAPACK's routine for complex matrices."""
+    return routine(name, name, code) if code >= COMPLEX64 else NULL
+
+
 cdef void *blas_routine(str name, int code) except NULL:
     return found("cblas_" + LETTERS[code - FLOAT32] + name)
 

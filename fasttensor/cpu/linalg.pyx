@@ -1,4 +1,4 @@
-"""Factorisations and triangular solutions: LU, Cholesky, QR; of complex matrices and LDL on LAPACK, the others by `factor`.
+"""Factorisations and triangular solutions: LU, Cholesky; of complex matrices and LDL on LAPACK, the others by `factor`.
 
 Arguments are batches of matrices of any strides; results are column-major, as PyTorch's. `info` holds one
 int32 a matrix: 0, or which pivot failed; negative where LAPACKE found a NaN.
@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 from fasttensor._core.dtype cimport FLOAT32, FLOAT64, INT32, COMPLEX64, ITEMSIZE
 from fasttensor._core.element cimport write_element
 from fasttensor._core.tensor cimport Tensor, new_tensor
-from fasttensor.cpu cimport factor, factor_qr
+from fasttensor.cpu cimport factor
 from fasttensor.cpu.lapack cimport *
 
 cdef enum:
@@ -30,21 +30,9 @@ cdef enum:
 ctypedef int (*getrf_fn)(int, int, int, void *, int, int *) noexcept nogil
 ctypedef int (*gesv_fn)(int, int, int, void *, int, int *, void *, int) noexcept nogil
 ctypedef int (*potrf_fn)(int, char, int, void *, int) noexcept nogil
-ctypedef int (*geqrf_fn)(int, int, int, void *, int, void *) noexcept nogil
-ctypedef int (*orgqr_fn)(int, int, int, int, void *, int, void *) noexcept nogil
-ctypedef int (*ormqr_fn)(int, char, char, int, int, int, void *, int, void *, void *, int) noexcept nogil
 ctypedef int (*sytrf_fn)(int, char, int, void *, int, int *) noexcept nogil
 ctypedef int (*sytrs_fn)(int, char, int, int, void *, int, int *, void *, int) noexcept nogil
 ctypedef void (*trsm_fn)(int, int, int, int, int, int, int, void *, void *, int, void *, int) noexcept nogil
-
-
-cdef void *complex_routine(str name, int code) except? NULL:
-    """LAPACK's routine for complex matrices; real ones need none."""
-    return routine(name, name, code) if code >= COMPLEX64 else NULL
-
-
-cdef inline int lead(Py_ssize_t rows) noexcept nogil:
-    return <int>rows if rows > 1 else 1
 
 
 cdef void getrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -241,101 +229,6 @@ def trsm(Tensor x, Tensor y, bint upper, bint left, bint unit):
     if b.count:
         run(&t, a, trsm_range)
     return turned(b)
-
-
-cdef void geqrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
-    cdef char *a
-    cdef char *tau
-    for b in range(begin, end):
-        a, tau = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
-        if t.code == FLOAT32:
-            t.info[b] = factor_qr.qr(t.m, t.n, <float *>a, t.m, <float *>tau)
-        elif t.code == FLOAT64:
-            t.info[b] = factor_qr.qr(t.m, t.n, <double *>a, t.m, <double *>tau)
-        else:
-            t.info[b] = (<geqrf_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, a, lead(t.m), tau)
-
-
-def geqrf(Tensor x):
-    """R with Householder vectors below it, their factors, info."""
-    cdef Task t
-    cdef Tensor a = columns(x)
-    t.m, t.n = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2]
-    cdef Tensor tau = batch_of(x, 2, a.code, min(t.m, t.n), -1)
-    t.code, t.fn = a.code, complex_routine("geqrf", a.code)
-    operand(&t, 0, a, 2)
-    operand(&t, 1, tau, 1)
-    info = run(&t, a, geqrf_range)
-    return turned(a), tau, info
-
-
-cdef void orgqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
-    cdef char *a
-    cdef char *tau
-    for b in range(begin, end):
-        a, tau = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1]
-        if t.code == FLOAT32:
-            t.info[b] = factor_qr.qr_columns(t.m, t.n, t.k, <float *>a, t.m, <float *>tau)
-        elif t.code == FLOAT64:
-            t.info[b] = factor_qr.qr_columns(t.m, t.n, t.k, <double *>a, t.m, <double *>tau)
-        else:
-            t.info[b] = (<orgqr_fn>t.fn)(COLUMN_MAJOR, t.m, t.n, t.k, a, lead(t.m), tau)
-
-
-def orgqr(Tensor x, Tensor factors):
-    """The first columns of the product of Householder reflections: (m, n) with k <= n <= m of them; info."""
-    cdef Task t
-    cdef Tensor a = columns(x)
-    cdef Tensor tau = factors.contiguous()
-    t.m, t.n, t.k = <int>a.sizes[a.rank - 1], <int>a.sizes[a.rank - 2], <int>tau.sizes[tau.rank - 1]
-    t.code, t.fn = a.code, complex_routine("ungqr", a.code)
-    operand(&t, 0, a, 2)
-    operand(&t, 1, tau, 1)
-    info = run(&t, a, orgqr_range)
-    return turned(a), info
-
-
-cdef void ormqr_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Task *t = <Task *>context
-    cdef Py_ssize_t b
-    cdef Py_ssize_t m = t.m, n = t.n
-    cdef bint transpose = t.f2 != b"N", left = t.f1 == b"L"
-    cdef char *a
-    cdef char *tau
-    cdef char *c
-    for b in range(begin, end):
-        a, tau, c = t.p[0] + b * t.step[0], t.p[1] + b * t.step[1], t.p[2] + b * t.step[2]
-        if t.code == FLOAT32 and left:
-            t.info[b] = factor_qr.qr_apply(m, t.k, <float *>a, t.ld, <float *>tau, transpose, <float *>c, 1, m, n)
-        elif t.code == FLOAT32:         # c Q is the transpose of Q^T c^T
-            t.info[b] = factor_qr.qr_apply(n, t.k, <float *>a, t.ld, <float *>tau, not transpose, <float *>c, m, 1, m)
-        elif t.code == FLOAT64 and left:
-            t.info[b] = factor_qr.qr_apply(m, t.k, <double *>a, t.ld, <double *>tau, transpose, <double *>c, 1, m, n)
-        elif t.code == FLOAT64:
-            t.info[b] = factor_qr.qr_apply(n, t.k, <double *>a, t.ld, <double *>tau, not transpose, <double *>c, m, 1, m)
-        else:
-            t.info[b] = (<ormqr_fn>t.fn)(COLUMN_MAJOR, t.f1, t.f2, t.m, t.n, t.k, a, t.ld, tau, c, lead(t.m))
-
-
-def ormqr(Tensor x, Tensor factors, Tensor other, bint left, bint transpose):
-    """Q, or its adjoint, times `other` from either side; info."""
-    cdef Task t
-    cdef Tensor a = columns(x), c = columns(other)
-    cdef Tensor tau = factors.contiguous()
-    t.m, t.n, t.k = <int>c.sizes[c.rank - 1], <int>c.sizes[c.rank - 2], <int>tau.sizes[tau.rank - 1]
-    t.ld = lead(a.sizes[a.rank - 1])
-    t.f1 = b"L" if left else b"R"
-    t.f2 = b"N" if not transpose else b"C" if a.code >= COMPLEX64 else b"T"
-    t.code, t.fn = a.code, complex_routine("unmqr", a.code)
-    operand(&t, 0, a, 2)
-    operand(&t, 1, tau, 1)
-    operand(&t, 2, c, 2)
-    info = run(&t, c, ormqr_range) if a.count else None
-    return turned(c), info
 
 
 cdef void sytrf_range(void *context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

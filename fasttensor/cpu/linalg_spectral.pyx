@@ -26,10 +26,6 @@ ctypedef fused real:
     double
 
 
-cdef inline int lead(Py_ssize_t rows) noexcept nogil:
-    return <int>rows if rows > 1 else 1
-
-
 cdef bint finite(const char *p, Py_ssize_t count, int code) noexcept nogil:
     """Whether all elements are: with infinities some iterations of LAPACK do not end."""
     cdef double total = 0

@@ -69,6 +69,7 @@ FAMILIES = (
     "fft",
     "stft",
     "windows",
+    "class_losses",
     "losses",
     "margin_losses",
     "quantile",

@@ -4,7 +4,7 @@ import warnings
 
 from .common import describe
 from .joining import cat
-from .losses import cross_entropy
+from .class_losses import cross_entropy
 from .matmul import linear
 from fasttensor.autograd.checks import need_tensor
 

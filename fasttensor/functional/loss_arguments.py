@@ -59,3 +59,8 @@ def broadcast(name, input, target):
             raise RuntimeError(f"{name}(): the shapes of {description(input)} and {description(target)} do not broadcast")
         shape.append(b if a == 1 else a)
     return input.expand(shape), target.expand(shape)
+
+
+def same_dtype(name, input, other, argument):
+    if other.dtype is not input.dtype:
+        raise RuntimeError(f"{name}(): expected {argument} of dtype {input.dtype.name} but found {description(other)} for input {description(input)}")
