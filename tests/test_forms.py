@@ -285,3 +285,17 @@ def test_second_derivatives_where_the_exponential_overflows(name, slope):
 
 def test_exponents_of_half_precision_keep_their_digits():
     assert (torch.tensor([7.0], dtype=torch.bfloat16) ** 2.3).item() == 88
+
+
+def test_ldexp_keeps_digits_and_range():
+    half = torch.tensor([16.0, -25.0, 3.3], dtype=torch.float16)
+    assert torch.ldexp(torch.tensor([1.5, 2.5, 1.0]), half).tolist() == pytest.approx([98304.0, 2.5 / 2**25, 2**half[2].item()], rel=1e-6)
+    for exponents, dtype in (([130, -140, 1000, -1000, 128], torch.int64), ([130.0, -140.0, 1000.0, -1000.0, 128.0], torch.float32)):
+        got = torch.ldexp(torch.tensor([1e-30, 1e30, 0.0, float("inf"), 2.5]), torch.tensor(exponents, dtype=dtype))
+        assert got.tolist() == pytest.approx([1361129472.0, 7.174648e-13, 0.0, float("inf"), float("inf")], rel=1e-6)
+    wide = torch.ldexp(torch.tensor([1e-300, 1e300], dtype=torch.float64), torch.tensor([1030, -1040]))
+    assert wide.tolist() == pytest.approx([1e-300 * 2.0**1000 * 2.0**30, 1e300 * 2.0**-1000 * 2.0**-40], rel=1e-15)
+    assert torch.ldexp(torch.tensor([1.0, 1.0]), torch.tensor([float("nan"), float("-inf")])).isnan().tolist() == [True, False]
+    theirs = pytest.importorskip("torch")
+    values, exponents = [1e-30, 1e30, 0.0, float("inf"), 2.5, 3.0, -1e-38], [130, -140, 1000, -1000, 128, -140, -5]
+    assert torch.ldexp(torch.tensor(values), torch.tensor(exponents)).tolist() == theirs.ldexp(theirs.tensor(values), theirs.tensor(exponents)).tolist()

@@ -146,6 +146,16 @@ FT_FN ft_f64 fma_f64(ft_f64 a, ft_f64 b, ft_f64 c) { return fma(a, b, c); }
 FT_REAL(M)
 #undef M
 
+/* a * 2 ** b where 2 ** b alone leaves the range */
+FT_FN ft_f32 ldexp_f32(ft_f32 a, ft_f32 b) {
+    ft_f32 w = floorf(b);
+    return b - b != 0.0f ? a * exp2f(b) : scalbnf(a * exp2f(b - w), (int)(w > 5000.0f ? 5000.0f : w < -5000.0f ? -5000.0f : w));
+}
+FT_FN ft_f64 ldexp_f64(ft_f64 a, ft_f64 b) {
+    ft_f64 w = floor(b);
+    return b - b != 0.0 ? a * exp2(b) : scalbn(a * exp2(b - w), (int)(w > 5000.0 ? 5000.0 : w < -5000.0 ? -5000.0 : w));
+}
+
 #ifdef __CUDACC__
 FT_LIBM2(nextafter)
 #else
