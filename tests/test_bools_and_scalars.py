@@ -158,3 +158,18 @@ def test_numbers_that_the_dtype_does_not_hold(text):
     for t in (torch, oracle()):
         with pytest.raises(RuntimeError, match="without overflow"):
             run(text, t)
+
+
+UNORDERED = {
+    "t.topk(t.ones(3) > 0, 1)": RuntimeError, "t.kthvalue(t.ones(3) > 0, 1)": NotImplementedError, "t.argmax(t.ones(3) > 0)": RuntimeError,
+    "t.argmin(t.ones(3) > 0, 0)": RuntimeError, "t.median(t.ones(3) > 0)": NotImplementedError, "t.median(t.ones(3) > 0, 0)": NotImplementedError,
+    "t.nanmedian(t.ones(3) > 0)": NotImplementedError, "t.bincount(t.ones(3) > 0)": NotImplementedError, "t.trapezoid(t.ones(3) > 0)": RuntimeError,
+    "t.kthvalue(t.ones(3) * 1j, 1)": NotImplementedError, "t.argmax(t.ones(3) * 1j)": RuntimeError, "t.median(t.ones(3) * 1j)": NotImplementedError,
+}
+
+
+@pytest.mark.parametrize("text", UNORDERED)
+def test_bools_and_complex_numbers_that_pytorch_refuses(text):
+    for t in (torch, oracle()):
+        with pytest.raises(UNORDERED[text]):
+            run(text, t)

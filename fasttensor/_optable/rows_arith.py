@@ -86,7 +86,8 @@ ROWS = (
        params={"value": 1}, keyword_params=True, args=("input", "tensor1", "tensor2"), domain_c=(0.5, 3.0),
        refuses={"int": "Integer division with addcdiv is no longer supported, got {dtype}: use input + value * torch.trunc(tensor1 / tensor2), or"
                 " convert to a floating point dtype"}, doc="`input` + `value` * `tensor1` / `tensor2`."),
-    Op("ldexp", "ldexp(a, b)", numbers="", complex_expr="a * exp2(b)", fast="a * exp2(b)", fast_if="(b >= -126) and (b <= 126)", da="g * exp2(b)", db="g * (y * 0.6931471805599453)", dtypes=FC, promote="float",
+    Op("ldexp", "ldexp(a, b)", numbers="", complex_expr="a * exp2(b)", fast="a * exp2(b)", fast_if="(b >= -126) and (b <= 126)",
+       da="g * exp2(b)", db="g * (y * 0.6931471805599453)", dtypes=FC, promote="float",
        doc="`input` * 2 ** `other`."),
     Op("copysign", "copysign(a, b)", da="where(a == 0, 0, g * (y / a))", db="zeros_like(g)", dtypes=FLOAT,
        half_bits="(a & 0x7fff) | (b & 0x8000)", promote="float", doc="The magnitude of `input` with the sign of `other`."),

@@ -224,8 +224,8 @@ def aminmax(input, *, dim=None, keepdim=False, out=None, **names):
 
 def argextreme(name, input, dim, keepdim, least, out):
     tensor_argument(name, input, keepdim)
-    if input.dtype.is_complex:
-        raise NotImplementedError(f"{name}(): not implemented for complex dtypes, got {description(input)}")
+    if input.dtype.is_complex or input.dtype.name == "bool":
+        raise RuntimeError(f"{name}(): does not support {'complex' if input.dtype.is_complex else 'bool'} input, got {description(input)}")
     d = None if dim is None else wrap(input, dim, name)
     require_size(input, None if d is None or not input.ndim else (d,), name)
     return deliver(name, out, backend(input).argextreme(input, d if input.ndim else None, keepdim, least), True)

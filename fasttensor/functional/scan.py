@@ -175,6 +175,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, **names):
         dim = numpy_axis("trapezoid", names, dim, -1)
     optional_tensor(x, "trapezoid", "x", 2)
     tensor_argument("trapezoid", y)
+    if y.dtype.name == "bool":
+        raise RuntimeError(f"trapezoid: received a bool input for `y`, but bool is not supported, got {description(y)}")
     d = wrap(y, dim, "trapezoid")
     if y.ndim == 0:
         raise RuntimeError("trapezoid(): expected at least one dimension")

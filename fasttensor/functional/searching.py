@@ -205,7 +205,9 @@ def bincount(input, weights=None, minlength=0):
     optional_tensor(weights, "bincount", "weights", 2)
     minlength = int_of(minlength, "bincount", "minlength")
     need_tensor(input, "bincount")
-    if input.is_floating_point() or input.is_complex() or input.dtype.name == "bool":
+    if input.dtype.name == "bool":
+        raise NotImplementedError(f"bincount(): not implemented for {description(input)}: convert with .long()")
+    if input.is_floating_point() or input.is_complex():
         raise RuntimeError(f"bincount(): only supports 1-d non-negative integral inputs, got {description(input)}")
     if minlength < 0:
         raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")

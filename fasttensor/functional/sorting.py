@@ -1,13 +1,15 @@
 """Order along a dimension: sort, argsort, msort, topk, kthvalue, median."""
+from fasttensor._core.dtype import DTYPES
 from fasttensor.autograd.checks import topk_arguments, int_of
 from fasttensor.autograd.rule import apply
 from fasttensor.autograd.rules.sort import Kthvalue, Median, MedianOfAll, Sort, Topk
-from fasttensor.functional.arguments import Tensor, deliver, description, need_tensor, refuse_shared, RESULTS, with_out, wrap
+from fasttensor.functional.arguments import deliver, description, need_tensor, refuse_shared, RESULTS, with_out, wrap
 from fasttensor.functional.dims import flag, numpy_axis, numpy_names
 
 __all__ = ["sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"]
 
 
+BOOL = DTYPES["bool"]
 named = tuple.__new__       # a result's type and a tuple of its parts, without a look at them
 SortResult, TopkResult = RESULTS["sort"], RESULTS["topk"]
 
@@ -90,10 +92,18 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **names):
     if sorted is not True:
         flag("topk", "sorted", sorted)
     k, dim = topk_arguments(input, k, dim)
+    if input.dtype is BOOL:
+        raise RuntimeError(f"topk(): does not support bool dtypes on CPU, got {description(input)}: convert with .to(torch.uint8)")
     if out is not None:
         refuse_shared("topk", out, (input,), True)
     made = named(TopkResult, apply(Topk, input, k, dim, bool(largest)))
     return made if out is None else deliver(out, made, "topk", True)
+
+
+def need_order(name, x):
+    """NotImplementedError for bools, of which there are but two, and complex numbers, which have no order."""
+    if x.dtype is BOOL or x.is_complex():
+        raise NotImplementedError(f"{name}(): not implemented for {description(x)}: convert with .to(torch.uint8), or sort x.abs() or a part")
 
 
 def drop(values, indices, dim, keepdim):
@@ -116,6 +126,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **names):
     k = int_of(k, "kthvalue", "k")
     flag("kthvalue", "keepdim", keepdim)
     need_tensor(input, "kthvalue")
+    need_order("kthvalue", input)
     dim = wrap(input, dim, "kthvalue")
     size = input.shape[dim] if input.dim() else 1
     if input.dim() and size == 0:
@@ -130,6 +141,8 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **names):
 def lower_median(input, dim, keepdim, ignore_nan, name):
     need_tensor(input, name)
     flag(name, "keepdim", keepdim)
+    if input.numel():
+        need_order(name, input)
     if dim is None:
         if not input.numel() and not input.is_floating_point():
             return input.new_full((), float("nan") if input.is_complex() else -2 ** 63 if input.dtype.itemsize == 8 else 0)
@@ -167,8 +180,6 @@ def nanmedian(input, dim=None, keepdim=False, **names):
     """
     if names:
         dim, keepdim = numpy_names("nanmedian", names, dim, keepdim)
-    if isinstance(input, Tensor) and input.dtype.name == "bool":
-        raise NotImplementedError(f"nanmedian(): not implemented for {description(input)}: convert with .to(torch.uint8)")
     return lower_median(input, dim, keepdim, True, "nanmedian")
 
 

@@ -91,8 +91,9 @@ def attention(q, k, v, mask, causal, scale):
     together("scaled_dot_product_attention", q, k, v, mask)
     if k.shape[:-3] != q.shape[:-3] or q.shape[-3] % max(k.shape[-3], 1) or v.shape[:-1] != k.shape[:-1] or q.shape[-1] != k.shape[-1]:
         raise RuntimeError(f"attention: shapes of query, key and value do not fit: {description(q)}, {description(k)}, {description(v)}")
-    rows_are_plain = q.ndim == 4 and all(t.stride(-1) == 1 or t.shape[-1] == 1 for t in (q, k, v))
-    out = _rows_together(q, q.shape[-2], v.shape[-1]) if rows_are_plain else new((*q.shape[:-1], v.shape[-1]), code_of(q))
+    as_queries = (q.ndim == 4 and all(t.stride(-1) == 1 or t.shape[-1] == 1 for t in (q, k, v)) and 0 < q.stride(1) < q.stride(2)
+                  and q.shape[-1] == v.shape[-1])
+    out = _rows_together(q, q.shape[-2], v.shape[-1]) if as_queries else new((*q.shape[:-1], v.shape[-1]), code_of(q))
     return out, new((q[..., 0].numel(),), code_of(q))
 
 
