@@ -19,8 +19,8 @@ class Size(tuple):
     """
     __slots__ = ()
 
-    def __new__(cls, sizes=()):
-        return tuple.__new__(cls, whole_numbers(sizes))
+    def __new__(cls, iterable=(), /):
+        return tuple.__new__(cls, whole_numbers(iterable))
 
     def numel(self):
         """The product of the sizes."""
