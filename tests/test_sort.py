@@ -27,6 +27,9 @@ def test_sort_is_stable(name, n):
         expected = sorted(range(n), key=lambda i: (-keys[i] if descending else keys[i]))
         assert to_lists(indices) == expected
         assert to_lists(values) == [keys[i] for i in expected]
+        if n and name != "bool":
+            k = (n + 1) // 2
+            assert to_lists(ft.topk(x, k, largest=descending)[1]) == expected[:k]
 
 
 def test_nan_is_the_greatest_and_zeros_are_equal():
