@@ -7,25 +7,12 @@ from fasttensor._core.layout cimport like_layout
 from fasttensor.cpu.generator cimport *
 from fasttensor.cpu.random import exponential_
 
-cdef extern from *:
-    """
-    #include <stddef.h>
-    #include <stdint.h>
-    #define K float
-    #define SFX(name) name##_f32
-    #include "../cpu/first_order.h"
-    #define K double
-    #define SFX(name) name##_f64
-    #include "../cpu/first_order.h"
-    """
-    ctypedef struct item_f32:
-        float key
-        int64_t at
-    ctypedef struct item_f64:
-        double key
-        int64_t at
-    void first_places_f32(item_f32 *x, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil
-    void first_places_f64(item_f64 *x, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil
+cdef extern from "first_order.h":
+    ctypedef struct ft_item:
+        uint64_t k
+        int64_t i
+    void ft_first_places(ft_item *a, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil
+    uint64_t ft_falling_key(double v) noexcept nogil
 
 ctypedef fused real:
     float
@@ -99,20 +86,14 @@ cdef void largest(real *x, Py_ssize_t n, int64_t *out) noexcept nogil:
     out[0] = best
 
 
-cdef void largest_places(real *x, Py_ssize_t n, Py_ssize_t draws, int64_t *out, char *room) noexcept nogil:
+cdef void largest_places(real *x, Py_ssize_t n, Py_ssize_t draws, int64_t *out, ft_item *room) noexcept nogil:
     cdef Py_ssize_t i
-    cdef item_f32 *single = <item_f32 *>room
-    cdef item_f64 *wide = <item_f64 *>room
     if draws == 1:
         largest(x, n, out)
-    elif real is float:
-        for i in range(n):
-            single[i].key, single[i].at = x[i], i
-        first_places_f32(single, n, draws, out)
-    else:
-        for i in range(n):
-            wide[i].key, wide[i].at = x[i], i
-        first_places_f64(wide, n, draws, out)
+        return
+    for i in range(n):
+        room[i].k, room[i].i = ft_falling_key(x[i]), i
+    ft_first_places(room, n, draws, out)
 
 
 cdef Tensor ratios(Tensor prob, Tensor p, int code, Generator g):
@@ -160,11 +141,11 @@ def multinomial(Tensor prob, Py_ssize_t draws, bint replacement, generator=None)
     else:
         check_weights[float](<float *>p.ptr, rows, n)
     x = ratios(prob, p, code, g)
-    room = new_storage(<size_t>(n if draws > 1 else 0) * sizeof(item_f64))
+    room = new_storage(<size_t>(n if draws > 1 else 0) * sizeof(ft_item))
     with nogil:
         for i in range(rows):
             if code == FLOAT64:
-                largest_places[double](<double *>(x.ptr + i * n * size), n, draws, to + i * draws, <char *>room.ptr)
+                largest_places[double](<double *>(x.ptr + i * n * size), n, draws, to + i * draws, <ft_item *>room.ptr)
             else:
-                largest_places[float](<float *>(x.ptr + i * n * size), n, draws, to + i * draws, <char *>room.ptr)
+                largest_places[float](<float *>(x.ptr + i * n * size), n, draws, to + i * draws, <ft_item *>room.ptr)
     return out
