@@ -60,7 +60,9 @@ def test_resize_as_keeps_an_order_that_is_asked_for():
 
 def test_attention_lies_as_its_operands_let_it():
     q = torch.randn(2, 3, 5, 8)
-    assert torch.nn.functional.scaled_dot_product_attention(q, q, q).transpose(1, 2).is_contiguous()
+    assert torch.nn.functional.scaled_dot_product_attention(q, q, q).is_contiguous()
+    heads = torch.randn(2, 5, 3, 8).transpose(1, 2)
+    assert torch.nn.functional.scaled_dot_product_attention(heads, q, q).transpose(1, 2).is_contiguous()
     assert torch.nn.functional.scaled_dot_product_attention(q[0], q[0], q[0]).is_contiguous()
     wide = torch.randn(2, 3, 5, 16)[..., ::2]
     assert torch.nn.functional.scaled_dot_product_attention(wide, wide, wide).is_contiguous()
