@@ -13,6 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import families
+import networks_other  # noqa: F401, they add their cases to those of steps
+import networks_sequences  # noqa: F401
+import networks_vision  # noqa: F401
 import steps
 import table
 
