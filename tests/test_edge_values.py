@@ -34,7 +34,7 @@ MAY = {
     "zeta": (NANS, LIMIT), "silu": (ZERO,), "igamma": (NANS, LIMIT, SERIES), "igammac": (NANS, LIMIT, SERIES), "lerp": (ZERO, PARTS),
     "softshrink": (ZERO,), "fmax": (ZERO,), "fmin": (ZERO,),
     "gcd": (WRAPS,), "lcm": (WRAPS,), "sinc": (LIMIT, ZERO, SERIES), "sgn": (LIMIT,), "expm1": (LIMIT,), "log1p": (LIMIT, ZERO), "neg": (ZERO,),
-    "logaddexp": (LIMIT,),
+    "logaddexp": (LIMIT,), "ldexp": (LIMIT,),
     **{name: (LIMIT, PARTS, ZERO) for name in ("softsign", "tanhshrink")}, "rsqrt": (PARTS,), "reciprocal": (PARTS,),
     **{name: (PARTS, ZERO) for name in ("add", "sub", "rsub", "addcmul", "addcdiv", "_masked_scale", "_mul_scale")},
 }

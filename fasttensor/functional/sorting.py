@@ -126,13 +126,13 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **names):
     k = int_of(k, "kthvalue", "k")
     flag("kthvalue", "keepdim", keepdim)
     need_tensor(input, "kthvalue")
-    need_order("kthvalue", input)
     dim = wrap(input, dim, "kthvalue")
     size = input.shape[dim] if input.dim() else 1
     if input.dim() and size == 0:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size, got {description(input)}.")
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {size} of {description(input)}")
+    need_order("kthvalue", input)
     if out is not None:
         refuse_shared("kthvalue", out, (input,), True)
     return deliver(out, pair("kthvalue", *drop(*apply(Kthvalue, input, k - 1, dim), dim, keepdim)), "kthvalue", True)
